@@ -1,0 +1,491 @@
+"""Focal sets: which subsets of the frame may carry mass, as a membership table.
+
+A family of f focal sets on a frame of c elements is a 0/1 table with f rows and c columns. Row 0 is the empty
+set; the others follow by size, then lexicographically, so that the frame comes last when it belongs to the
+family. A table, and not bit masks, because a frame may have hundreds of elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evlearn.belief.notation import Frame, SetLike, label, read_frame, read_set, read_table
+from evlearn.belief.types import BoolArray, FloatArray, IntArray
+
+_LARGEST_FULL_FRAME = 20
+_LARGEST_MATRIX = 1 << 28  # entries; 2 GiB of float64
+
+
+class FocalSets:
+    """A family of subsets of a frame, always with the empty set, in one fixed order.
+
+    The empty set is number 0; then sets follow by size and, within a size, lexicographically. Elements are
+    numbered from 0, as cluster labels are in scikit-learn. Families are immutable, comparable and hashable.
+
+    Parameters
+    ----------
+    sets : iterable of sets
+        The sets, each given by element numbers, element names, or a string of names such as ``"T,O"``.
+        The order does not matter, repeated sets count once, and the empty set is added.
+    frame : int or sequence of str
+        The number of elements of the frame, or their names.
+
+    See Also
+    --------
+    MassFunction : One mass function, written as in the books.
+
+    Examples
+    --------
+    >>> from evlearn.belief import FocalSets
+    >>> FocalSets.full(2)
+    FocalSets(∅, {0}, {1}, Ω; 2 elements)
+    >>> sets = FocalSets([("b", "c"), ("a",)], frame=["a", "b", "c"])
+    >>> sets.labels
+    ('∅', '{a}', '{b,c}')
+    >>> sets.index("b,c")
+    2
+    """
+
+    def __init__(self, sets: Iterable[SetLike], frame: Frame) -> None:
+        names, size = read_frame(frame)
+        rows = [read_set(one, names, size) for one in sets]
+        self._build(np.array(rows, dtype=bool).reshape(-1, size), names)
+
+    def _build(self, membership: BoolArray, names: tuple[str, ...] | None) -> None:
+        with_empty = np.vstack([np.zeros((1, membership.shape[1]), dtype=bool), membership])
+        ordered = with_empty[_house_order(with_empty)]
+        repeated = np.r_[False, (ordered[1:] == ordered[:-1]).all(axis=1)]
+        self._membership = np.ascontiguousarray(ordered[~repeated])
+        self._membership.flags.writeable = False
+        self._names = names
+
+    # Families with a name
+
+    @classmethod
+    def full(cls, frame: Frame) -> FocalSets:
+        """All 2^c subsets of the frame (at most 20 elements).
+
+        Parameters
+        ----------
+        frame : int or sequence of str
+            The number of elements of the frame, or their names.
+
+        Returns
+        -------
+        FocalSets
+            The family, in order.
+        """
+        _, size = read_frame(frame)
+        if size > _LARGEST_FULL_FRAME:
+            raise ValueError(
+                f"frame has {size} elements, so `full` would list 2^{size} sets; at most "
+                f"{_LARGEST_FULL_FRAME} elements are possible. Use `FocalSets.pairs` or `FocalSets.simple`."
+            )
+        codes = np.arange(1 << size)
+        return cls.from_membership((codes[:, None] >> np.arange(size)) & 1, frame)
+
+    @classmethod
+    def singletons(cls, frame: Frame) -> FocalSets:
+        """The empty set and the singletons: what hard and fuzzy partitions need.
+
+        Parameters
+        ----------
+        frame : int or sequence of str
+            The number of elements of the frame, or their names.
+
+        Returns
+        -------
+        FocalSets
+            The family, in order.
+        """
+        return cls.from_membership(np.eye(read_frame(frame)[1], dtype=bool), frame)
+
+    @classmethod
+    def simple(cls, frame: Frame) -> FocalSets:
+        """The empty set, the singletons and the frame.
+
+        Parameters
+        ----------
+        frame : int or sequence of str
+            The number of elements of the frame, or their names.
+
+        Returns
+        -------
+        FocalSets
+            The family, in order.
+        """
+        size = read_frame(frame)[1]
+        return cls.from_membership(np.vstack([np.eye(size, dtype=bool), np.ones((1, size), dtype=bool)]), frame)
+
+    @classmethod
+    def pairs(
+        cls, frame: Frame, pairs: Iterable[SetLike] | None = None, *, include_omega: bool = True
+    ) -> FocalSets:
+        """The empty set, the singletons, pairs of elements, and the frame.
+
+        Parameters
+        ----------
+        frame : int or sequence of str
+            The number of elements of the frame, or their names.
+        pairs : iterable of sets, default=None
+            The pairs to include; None means all of them.
+        include_omega : bool, default=True
+            Whether the whole frame is a focal set.
+
+        Returns
+        -------
+        FocalSets
+            The family, in order.
+        """
+        names, size = read_frame(frame)
+        wanted = combinations(range(size), 2) if pairs is None else pairs
+        rows = [read_set(pair, names, size) for pair in wanted]
+        not_pairs = [row for row in rows if row.sum() != 2]
+        if not_pairs:
+            raise ValueError(
+                f"pairs must hold sets of two different elements, got {label(not_pairs[0], names)}; "
+                "for sets of other sizes use `FocalSets(sets, frame)`."
+            )
+        table = [np.eye(size, dtype=bool), np.array(rows, dtype=bool).reshape(-1, size)]
+        if include_omega:
+            table.append(np.ones((1, size), dtype=bool))
+        return cls.from_membership(np.vstack(table), frame)
+
+    @classmethod
+    def from_membership(cls, table: npt.ArrayLike, frame: Frame | None = None) -> FocalSets:
+        """A family from a 0/1 table with a row per set and a column per element.
+
+        Parameters
+        ----------
+        table : array-like of shape (n_sets, n_elements)
+            ``table[k, e]`` says whether element e belongs to set k. Rows may come in any order.
+        frame : int or sequence of str, default=None
+            The frame; None numbers the elements.
+
+        Returns
+        -------
+        FocalSets
+            The family, in order.
+        """
+        membership = read_table(table)
+        names, size = read_frame(membership.shape[1] if frame is None else frame)
+        if membership.shape[1] != size:
+            raise ValueError(f"table has {membership.shape[1]} columns but frame has {size} elements.")
+        family = cls.__new__(cls)
+        family._build(membership, names)
+        return family
+
+    # What the family is made of
+
+    @property
+    def membership(self) -> BoolArray:
+        """The read-only membership table, a row per set and a column per element."""
+        return self._membership
+
+    @property
+    def frame_size(self) -> int:
+        """The number of elements of the frame."""
+        return int(self._membership.shape[1])
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the elements, or None when they are only numbered."""
+        return self._names
+
+    @cached_property
+    def frame(self) -> tuple[str, ...]:
+        """The names of the elements, or their numbers as text."""
+        return self._names or tuple(str(element) for element in range(self.frame_size))
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """The number of elements of each set."""
+        return np.asarray(self._membership.sum(axis=1), dtype=np.intp)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """A readable label for each set: ``∅``, ``{0,2}``, and ``Ω`` for the frame."""
+        return tuple(label(row, self._names) for row in self._membership)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the family holds all subsets of the frame."""
+        return self.frame_size <= _LARGEST_FULL_FRAME and len(self) == 1 << self.frame_size
+
+    @property
+    def has_omega(self) -> bool:
+        """Whether the whole frame is one of the sets; if so it is the last."""
+        return bool(self.sizes[-1] == self.frame_size)
+
+    @cached_property
+    def singleton_positions(self) -> IntArray:
+        """The position of each singleton in the family, or -1 where it is missing."""
+        positions = np.full(self.frame_size, -1, dtype=np.intp)
+        (rows,) = np.nonzero(self.sizes == 1)
+        positions[self._membership[rows].argmax(axis=1)] = rows
+        return positions
+
+    # Lookup
+
+    def index(self, subset: SetLike) -> int:
+        """The position of a set in the family.
+
+        Parameters
+        ----------
+        subset : set
+            Element numbers or names, or a string such as ``"T,O"``; ``""`` is the empty set.
+
+        Returns
+        -------
+        int
+            Its position.
+        """
+        row = read_set(subset, self._names, self.frame_size)
+        position = int(self.positions(row[None])[0])
+        if position < 0:
+            raise ValueError(
+                f"{label(row, self._names)} is not among the {len(self)} focal sets; "
+                "add it with `focal_sets.with_sets([...])`."
+            )
+        return position
+
+    def positions(self, table: npt.ArrayLike) -> IntArray:
+        """The positions of many sets at once, -1 where a set is not in the family.
+
+        Parameters
+        ----------
+        table : array-like of shape (n_sets, n_elements)
+            Membership rows of the sets to look up.
+
+        Returns
+        -------
+        ndarray of shape (n_sets,)
+            Positions in the family.
+        """
+        keys, order = self._sorted_keys
+        wanted = _keys(np.asarray(table, dtype=bool))
+        found = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
+        return np.where(keys[found] == wanted, order[found], -1)
+
+    @cached_property
+    def _sorted_keys(self) -> tuple[npt.NDArray[Any], IntArray]:
+        keys = _keys(self._membership)
+        order = np.argsort(keys)
+        return keys[order], order
+
+    # Other families made from this one
+
+    def with_sets(self, sets: Iterable[SetLike]) -> FocalSets:
+        """The family and more sets.
+
+        Parameters
+        ----------
+        sets : iterable of sets
+            The sets to add.
+
+        Returns
+        -------
+        FocalSets
+            The larger family.
+        """
+        rows = [read_set(one, self._names, self.frame_size) for one in sets]
+        return self._sibling(np.vstack([self._membership, *[row[None] for row in rows]]))
+
+    def with_omega(self) -> FocalSets:
+        """The family and the whole frame."""
+        return self if self.has_omega else self.with_sets([range(self.frame_size)])
+
+    def with_names(self, names: Sequence[str] | None) -> FocalSets:
+        """The same sets on a frame whose elements have these names.
+
+        Parameters
+        ----------
+        names : sequence of str or None
+            One name for each element; None removes the names.
+
+        Returns
+        -------
+        FocalSets
+            The same family, renamed.
+        """
+        return FocalSets.from_membership(self._membership, self.frame_size if names is None else names)
+
+    def closure(self, operation: str) -> FocalSets:
+        """The smallest family that holds this one and all its intersections, or unions.
+
+        Parameters
+        ----------
+        operation : {"intersection", "union"}
+            What the family is closed under.
+
+        Returns
+        -------
+        FocalSets
+            The closed family.
+        """
+        operations = {"intersection": np.logical_and, "union": np.logical_or}
+        if operation not in operations:
+            raise ValueError(f"operation must be 'intersection' or 'union', got {operation!r}.")
+        combine = operations[operation]
+        family = self
+        while True:
+            sets = family._membership
+            larger = self._sibling(combine(sets[:, None], sets[None]).reshape(-1, self.frame_size))
+            if len(larger) == len(family):
+                return family
+            family = larger
+
+    @cached_property
+    def intersection_gap(self) -> tuple[int, ...] | None:
+        """A set that closure under intersection would add, or None if the family is closed."""
+        return self._gap(np.logical_and)
+
+    @cached_property
+    def union_gap(self) -> tuple[int, ...] | None:
+        """A set that closure under union would add, or None if the family is closed."""
+        return self._gap(np.logical_or)
+
+    def _gap(self, operation: np.ufunc) -> tuple[int, ...] | None:
+        if self.is_full:
+            return None
+        for row in self._membership:
+            results = operation(row, self._membership)
+            missing = self.positions(results) < 0
+            if missing.any():
+                return tuple(np.flatnonzero(results[missing.argmax()]).tolist())
+        return None
+
+    def _sibling(self, table: BoolArray) -> FocalSets:
+        return FocalSets.from_membership(table, self._names or self.frame_size)
+
+    # Structure matrices
+
+    @cached_property
+    def conflict_matrix(self) -> FloatArray:
+        """The matrix C: 1 where two sets are disjoint (the empty set is disjoint from all)."""
+        return self._frozen(self._overlaps(self) == 0)
+
+    @cached_property
+    def emptiness_matrix(self) -> FloatArray:
+        """The matrix E: 1 where one of two sets is empty."""
+        empty = self.sizes == 0
+        return self._frozen(empty[:, None] | empty)
+
+    @cached_property
+    def same_singleton_matrix(self) -> FloatArray:
+        """The matrix S: 1 where both sets are the same singleton."""
+        return self._frozen(np.diag(self.sizes == 1))
+
+    @cached_property
+    def jaccard_matrix(self) -> FloatArray:
+        """The matrix J: the share of two sets' union that they have in common; 1 for two empty sets."""
+        overlap = self._overlaps(self)
+        union = self.sizes[:, None] + self.sizes - overlap
+        return self._frozen(np.divide(overlap, union, out=np.ones_like(overlap), where=union > 0))
+
+    def subset_matrix(self, at: FocalSets | None = None) -> FloatArray:
+        """1 where a set of this family (row) is contained in a set of `at` (column).
+
+        Parameters
+        ----------
+        at : FocalSets, default=None
+            The sets of the columns; None means this family.
+
+        Returns
+        -------
+        ndarray of shape (len(self), len(at))
+            Zeros and ones.
+        """
+        return self._frozen(self._overlaps(at or self) == self.sizes[:, None])
+
+    def intersects_matrix(self, at: FocalSets | None = None) -> FloatArray:
+        """1 where a set of this family (row) meets a set of `at` (column).
+
+        Parameters
+        ----------
+        at : FocalSets, default=None
+            The sets of the columns; None means this family.
+
+        Returns
+        -------
+        ndarray of shape (len(self), len(at))
+            Zeros and ones.
+        """
+        return self._frozen(self._overlaps(at or self) > 0)
+
+    @cached_property
+    def moebius_matrix(self) -> FloatArray:
+        """The inverse of `subset_matrix`: from sums over subsets within the family back to masses."""
+        # The family's order makes the matrix unitriangular, so its inverse has whole entries.
+        return self._frozen(np.rint(np.linalg.inv(self.subset_matrix())))
+
+    @cached_property
+    def bit_codes(self) -> IntArray:
+        """For each set, the number whose bit e says whether element e belongs to it (full families)."""
+        return np.asarray(self._membership @ (1 << np.arange(self.frame_size)), dtype=np.intp)
+
+    def _overlaps(self, other: FocalSets) -> FloatArray:
+        if other.frame_size != self.frame_size:
+            raise ValueError(
+                f"the two families are on frames of {self.frame_size} and {other.frame_size} elements; "
+                "they must share a frame."
+            )
+        if len(self) * len(other) > _LARGEST_MATRIX:
+            raise ValueError(
+                f"a matrix of {len(self)} by {len(other)} focal sets does not fit in memory; use fewer focal sets."
+            )
+        return np.asarray(self._membership.astype(float) @ other._membership.T.astype(float))
+
+    @staticmethod
+    def _frozen(table: npt.NDArray[Any]) -> FloatArray:
+        matrix = table.astype(float)
+        matrix.flags.writeable = False
+        return matrix
+
+    # A sequence of tuples, a value, and text
+
+    def __len__(self) -> int:
+        return int(self._membership.shape[0])
+
+    def __getitem__(self, position: int) -> tuple[int, ...]:
+        return tuple(np.flatnonzero(self._membership[position]).tolist())
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        return (self[position] for position in range(len(self)))
+
+    def __contains__(self, subset: SetLike) -> bool:
+        row = read_set(subset, self._names, self.frame_size)
+        return bool(self.positions(row[None])[0] >= 0)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FocalSets):
+            return NotImplemented
+        return self._names == other._names and np.array_equal(self._membership, other._membership)
+
+    def __hash__(self) -> int:
+        return hash((self._names, self._membership.shape, self._membership.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FocalSets.from_membership, (np.array(self._membership), self._names or self.frame_size)
+
+    def __repr__(self) -> str:
+        shown = list(self.labels) if len(self) <= 12 else [*self.labels[:6], "...", *self.labels[-2:]]
+        count = f"{len(self)} sets on " if len(self) > 12 else ""
+        return f"FocalSets({', '.join(shown)}; {count}{self.frame_size} elements)"
+
+
+def _house_order(membership: BoolArray) -> IntArray:
+    # lexsort's last key leads: size, then element 0 present before absent, then element 1, ...
+    return np.lexsort([*~membership.T[::-1], membership.sum(axis=1)])
+
+
+def _keys(membership: BoolArray) -> npt.NDArray[Any]:
+    """One comparable scalar for each row."""
+    packed = np.ascontiguousarray(np.packbits(membership, axis=1))
+    return packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
