@@ -1,0 +1,605 @@
+"""The one result object of evidential clustering."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import InitVar, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from evlearn import belief
+from evlearn.belief import FocalSets
+from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.blocks import row_blocks
+from evlearn.partition import conversions, storage
+from evlearn.partition.relational import PairMasses, masses_of_block, masses_of_pairs
+from evlearn.partition.summary import PartitionSummary, summarize
+
+_PAIRS_PER_BLOCK = 1 << 21
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CredalPartition:
+    """What is known about the cluster of each object: one mass function per object.
+
+    Mass on a single cluster says the object is sure to belong there, mass on several that it is torn between them,
+    and mass on the empty set that it belongs to none. Every question about a result is asked of this object, and
+    every estimator of evlearn publishes one as ``credal_partition_``.
+
+    Parameters
+    ----------
+    masses : array-like of shape (n_objects, n_focal_sets)
+        A row for each object and a column for each focal set. float32, float64 and memory-mapped arrays are kept
+        as they are, without a copy.
+    focal_sets : FocalSets
+        What the columns stand for, with the names of the clusters if they have any.
+    object_names : sequence of str, default=None
+        A name for each object.
+    validate : bool, default=True
+        Whether to check the masses, in one pass. Switch it off only for masses that are right by construction.
+
+    See Also
+    --------
+    evlearn.belief.arrange : Bring masses on any list of sets into the order that is needed here.
+
+    Examples
+    --------
+    >>> from evlearn import CredalPartition
+    >>> from evlearn.belief import FocalSets
+    >>> masses = [[0, 1, 0, 0], [0, 0.1, 0.9, 0], [0, 0.2, 0.2, 0.6], [0.9, 0, 0.1, 0]]
+    >>> partition = CredalPartition(masses, FocalSets.full(["small", "large"]))
+    >>> partition.summary()
+    4 objects, 2 clusters
+      sure             2   (50.0 %)   small: 1, large: 1
+      torn             1   (25.0 %)   Ω (any cluster): 1
+      outliers         1   (25.0 %)
+      nonspecificity 0.375   (0: all sure, 1: nothing known)
+    >>> partition.to_hard()
+    array([0, 1, 0, 1])
+    """
+
+    masses: FloatArray
+    focal_sets: FocalSets
+    object_names: tuple[str, ...] | None = None
+    validate: InitVar[bool] = True
+
+    def __post_init__(self, validate: bool) -> None:
+        read = belief.check_masses if validate else belief.validation.as_mass_array
+        masses = read(self.masses, self.focal_sets)
+        if masses.ndim != 2 or len(masses) == 0:
+            raise ValueError(
+                f"masses must have a row for each object and a column for each set, got shape {masses.shape}."
+            )
+        masses = masses.view()
+        masses.flags.writeable = False
+        object.__setattr__(self, "masses", masses)
+        if self.object_names is not None:
+            names = tuple(str(name) for name in self.object_names)
+            if len(names) != len(masses):
+                raise ValueError(f"object_names has {len(names)} names but there are {len(masses)} objects.")
+            object.__setattr__(self, "object_names", names)
+
+    # From other kinds of partition
+
+    @classmethod
+    def from_hard(
+        cls,
+        labels: npt.ArrayLike,
+        *,
+        noise_label: Any = None,
+        cluster_names: Sequence[str] | None = None,
+        object_names: Sequence[str] | None = None,
+    ) -> CredalPartition:
+        """A credal partition in which every object is sure.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_objects,)
+            The label of each object, numbers or text. Clusters follow the sorted labels.
+        noise_label : object, default=None
+            The label of objects that belong to no cluster, such as -1 in DBSCAN; they become outliers.
+        cluster_names : sequence of str, default=None
+            Names of the clusters, in the order of the sorted labels; None takes the labels.
+        object_names : sequence of str, default=None
+            A name for each object.
+
+        Returns
+        -------
+        CredalPartition
+            All mass on single clusters.
+        """
+        return cls._of(conversions.hard_masses(labels, noise_label, cluster_names), object_names)
+
+    @classmethod
+    def from_fuzzy(
+        cls,
+        memberships: npt.ArrayLike,
+        *,
+        cluster_names: Sequence[str] | None = None,
+        object_names: Sequence[str] | None = None,
+    ) -> CredalPartition:
+        """A credal partition from fuzzy memberships or class probabilities.
+
+        Parameters
+        ----------
+        memberships : array-like of shape (n_objects, n_clusters)
+            Degrees of membership; what a row lacks to one becomes mass on the empty set.
+        cluster_names : sequence of str, default=None
+            Names of the clusters.
+        object_names : sequence of str, default=None
+            A name for each object.
+
+        Returns
+        -------
+        CredalPartition
+            Masses on single clusters and the empty set.
+        """
+        return cls._of(conversions.fuzzy_masses(memberships, cluster_names), object_names)
+
+    @classmethod
+    def from_possibilistic(
+        cls,
+        possibilities: npt.ArrayLike,
+        *,
+        cluster_names: Sequence[str] | None = None,
+        object_names: Sequence[str] | None = None,
+    ) -> CredalPartition:
+        """A credal partition with these plausibilities, on nested sets.
+
+        Parameters
+        ----------
+        possibilities : array-like of shape (n_objects, n_clusters)
+            Degrees of possibility between 0 and 1.
+        cluster_names : sequence of str, default=None
+            Names of the clusters.
+        object_names : sequence of str, default=None
+            A name for each object.
+
+        Returns
+        -------
+        CredalPartition
+            Consonant masses on the sets that occur.
+        """
+        return cls._of(conversions.possibilistic_masses(possibilities, cluster_names), object_names)
+
+    @classmethod
+    def from_rough(
+        cls,
+        candidates: npt.ArrayLike,
+        *,
+        cluster_names: Sequence[str] | None = None,
+        object_names: Sequence[str] | None = None,
+    ) -> CredalPartition:
+        """A credal partition that knows for each object which clusters are possible, and no more.
+
+        Parameters
+        ----------
+        candidates : array-like of bool of shape (n_objects, n_clusters)
+            Whether each cluster is possible for each object; a row without any is an outlier.
+        cluster_names : sequence of str, default=None
+            Names of the clusters.
+        object_names : sequence of str, default=None
+            A name for each object.
+
+        Returns
+        -------
+        CredalPartition
+            All mass of each object on one set.
+        """
+        return cls._of(conversions.rough_masses(candidates, cluster_names), object_names)
+
+    @classmethod
+    def _of(cls, parts: tuple[FloatArray, FocalSets], object_names: Sequence[str] | None) -> CredalPartition:
+        masses, focal_sets = parts
+        names = None if object_names is None else tuple(object_names)
+        return cls(masses, focal_sets, names, validate=False)
+
+    # To other kinds of partition
+
+    def to_hard(self, rule: str = "plausibility") -> IntArray:
+        """One cluster for each object.
+
+        Parameters
+        ----------
+        rule : {"plausibility", "belief", "pignistic"}, default="plausibility"
+            Take the cluster with the largest plausibility, degree of belief, or pignistic probability.
+
+        Returns
+        -------
+        ndarray of int of shape (n_objects,)
+            Cluster numbers from 0; the lowest of equals.
+        """
+        scores = {"plausibility": self.to_possibilistic, "belief": self._beliefs, "pignistic": self._pignistic}
+        return np.asarray(_choose(rule, scores).argmax(axis=1))
+
+    def to_fuzzy(self, rule: str = "plausibility") -> FloatArray:
+        """Degrees of membership that sum to one.
+
+        Parameters
+        ----------
+        rule : {"plausibility", "pignistic"}, default="plausibility"
+            Plausibilities divided by their sum, or pignistic probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_objects, n_clusters)
+            Memberships.
+        """
+        transforms = {"plausibility": self._relative_plausibilities, "pignistic": self._pignistic}
+        return _choose(rule, transforms)
+
+    def to_possibilistic(self, *, normalize: bool = False) -> FloatArray:
+        """The plausibility of each cluster for each object.
+
+        Parameters
+        ----------
+        normalize : bool, default=False
+            Whether to divide by what is not on the empty set; where nothing is left, every cluster is possible.
+
+        Returns
+        -------
+        ndarray of shape (n_objects, n_clusters)
+            Plausibilities.
+        """
+        plausibilities = belief.contour(self.masses, self.focal_sets)
+        if normalize:
+            lost = belief.is_contradictory(self.masses)
+            plausibilities /= np.where(lost, 1, 1 - self.masses[:, 0])[:, None]
+            plausibilities[lost] = 1
+        return plausibilities
+
+    def to_rough(self, rule: str = "max_mass") -> BoolArray:
+        """The clusters that each object may belong to.
+
+        Parameters
+        ----------
+        rule : {"max_mass", "interval_dominance"}, default="max_mass"
+            The set with the largest mass, which is empty for outliers; or every cluster that is at least as
+            plausible as the best cluster is certain, which is never empty.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_objects, n_clusters)
+            Whether the cluster is a candidate.
+        """
+        return _choose(rule, {"max_mass": self._largest_sets, "interval_dominance": self._undominated})
+
+    def lower_approximation(self, rule: str = "max_mass") -> BoolArray:
+        """The objects that surely belong to each cluster: those with no other candidate.
+
+        Parameters
+        ----------
+        rule : {"max_mass", "interval_dominance"}, default="max_mass"
+            How candidates are chosen, see `to_rough`.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_objects, n_clusters)
+            Whether the object is in the cluster's lower approximation.
+        """
+        candidates = self.to_rough(rule)
+        return np.asarray(candidates & (candidates.sum(axis=1, keepdims=True) == 1))
+
+    def upper_approximation(self, rule: str = "max_mass") -> BoolArray:
+        """The objects that possibly belong to each cluster.
+
+        Parameters
+        ----------
+        rule : {"max_mass", "interval_dominance"}, default="max_mass"
+            How candidates are chosen, see `to_rough`.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_objects, n_clusters)
+            Whether the object is in the cluster's upper approximation.
+        """
+        return self.to_rough(rule)
+
+    def outliers(self) -> BoolArray:
+        """The objects whose largest mass is on the empty set: they belong to no cluster.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_objects,)
+            Whether the object is an outlier.
+        """
+        return np.asarray(self._assigned() == 0)
+
+    def _assigned(self) -> IntArray:
+        """For each object, the position of the set with the largest mass."""
+        assigned = np.empty(self.n_objects, dtype=np.intp)
+        for block in row_blocks(self.n_objects):
+            assigned[block] = self.masses[block].argmax(axis=1)
+        return assigned
+
+    def _largest_sets(self) -> BoolArray:
+        return self.focal_sets.membership[self._assigned()]
+
+    def _undominated(self) -> BoolArray:
+        plausibilities = self.to_possibilistic()
+        # A plausibility is a sum that begins with the belief, so it may fall below it by rounding only.
+        rounding = 8 * np.finfo(plausibilities.dtype).eps
+        return np.asarray(plausibilities >= self._beliefs().max(axis=1, keepdims=True) - rounding)
+
+    def _beliefs(self) -> FloatArray:
+        positions = self.focal_sets.singleton_positions
+        return np.where(positions >= 0, self.masses[:, positions], 0).astype(self.masses.dtype, copy=False)
+
+    def _pignistic(self) -> FloatArray:
+        return belief.pignistic(self.masses, self.focal_sets)
+
+    def _relative_plausibilities(self) -> FloatArray:
+        return belief.plausibility_transform(self.masses, self.focal_sets)
+
+    # Pairs of objects
+
+    def relational(self, pairs: npt.ArrayLike | None = None) -> PairMasses:
+        """What is known about pairs of objects: same cluster, different clusters, unknown.
+
+        Parameters
+        ----------
+        pairs : array-like of int of shape (n_pairs, 2), default=None
+            The pairs; None means all, as square matrices (see `relational_blocks` for many objects).
+
+        Returns
+        -------
+        PairMasses
+            ``empty``, ``same``, ``different`` and ``unknown``: arrays of shape (n_pairs,) for given pairs, and
+            (n_objects, n_objects) otherwise; then the diagonal compares an object with an independent twin.
+        """
+        if pairs is None:
+            return masses_of_block(self.masses, self.masses, self.focal_sets)
+        chosen = np.asarray(pairs)
+        if chosen.ndim != 2 or chosen.shape[1] != 2 or not np.issubdtype(chosen.dtype, np.integer):
+            raise ValueError(f"pairs must be whole numbers of shape (n_pairs, 2), got shape {chosen.shape}.")
+        if chosen.size and not 0 <= chosen.min() <= chosen.max() < self.n_objects:
+            raise ValueError(
+                f"pairs has the object {chosen.max() if chosen.max() >= self.n_objects else chosen.min()}, "
+                f"but objects are numbered 0 to {self.n_objects - 1}."
+            )
+        blocks = [
+            masses_of_pairs(self.masses[chosen[block, 0]], self.masses[chosen[block, 1]], self.focal_sets)
+            for block in row_blocks(len(chosen))
+        ]
+        parts = zip(*blocks, strict=True) if blocks else [[np.empty(0, self.masses.dtype)]] * 4
+        return PairMasses(*(np.concatenate(part) for part in parts))
+
+    def relational_blocks(self, block_rows: int | None = None) -> Iterator[tuple[slice, PairMasses]]:
+        """All pairs, some rows of the square matrices at a time.
+
+        Parameters
+        ----------
+        block_rows : int, default=None
+            How many rows at a time; None keeps a matrix of a block near 16 MB.
+
+        Yields
+        ------
+        rows : slice
+            The objects of the rows.
+        pairs : PairMasses
+            Arrays of shape (n_rows, n_objects).
+        """
+        rows = max(1, _PAIRS_PER_BLOCK // self.n_objects) if block_rows is None else block_rows
+        for block in row_blocks(self.n_objects, rows):
+            yield block, masses_of_block(self.masses[block], self.masses, self.focal_sets)
+
+    # How vague it is, in numbers and words
+
+    def nonspecificity(self) -> float:
+        """The average nonspecificity of the objects, divided by its largest possible value.
+
+        Returns
+        -------
+        float
+            From 0 (all mass on single clusters) to 1 (nothing is known).
+        """
+        if self.n_clusters == 1:
+            return 0.0
+        total = self.masses.sum(axis=0, dtype=np.float64)
+        largest = self.n_objects * np.log2(self.n_clusters)
+        return float(belief.nonspecificity(total, self.focal_sets) / largest)
+
+    def nonspecificities(self) -> FloatArray:
+        """The nonspecificity of each object, in bits.
+
+        Returns
+        -------
+        ndarray of shape (n_objects,)
+            From 0 to log2 of the number of clusters.
+        """
+        return belief.nonspecificity(self.masses, self.focal_sets)
+
+    def summary(self) -> PartitionSummary:
+        """How many objects are sure, torn between which clusters, and outliers.
+
+        Returns
+        -------
+        PartitionSummary
+            Counts that print as text.
+        """
+        return summarize(self._assigned(), self.focal_sets, self.nonspecificity())
+
+    # Other partitions made from this one
+
+    def normalize(self, method: str = "dempster") -> CredalPartition:
+        """The partition without mass on the empty set.
+
+        Parameters
+        ----------
+        method : {"dempster", "yager"}, default="dempster"
+            Share that mass out in proportion, or give it to the set of all clusters, which is added to the focal
+            sets if need be. An object with all its mass on the empty set may then belong to any cluster.
+
+        Returns
+        -------
+        CredalPartition
+            The normalised partition.
+        """
+        needed = method == "yager" or belief.is_contradictory(self.masses).any()
+        focal_sets = self.focal_sets.with_omega() if needed else self.focal_sets
+        masses = self.masses
+        if focal_sets is not self.focal_sets:
+            masses = belief.expand(masses, self.focal_sets, focal_sets)
+        return CredalPartition(
+            belief.normalize(masses, focal_sets, method), focal_sets, self.object_names, validate=False
+        )
+
+    def rename(
+        self, *, cluster_names: Sequence[str] | None = None, object_names: Sequence[str] | None = None
+    ) -> CredalPartition:
+        """The same partition with other names.
+
+        Parameters
+        ----------
+        cluster_names : sequence of str, default=None
+            A name for each cluster; None keeps what there is.
+        object_names : sequence of str, default=None
+            A name for each object; None keeps what there is.
+
+        Returns
+        -------
+        CredalPartition
+            The renamed partition; the masses are shared.
+        """
+        focal_sets = self.focal_sets if cluster_names is None else self.focal_sets.with_names(cluster_names)
+        names = self.object_names if object_names is None else tuple(object_names)
+        return CredalPartition(self.masses, focal_sets, names, validate=False)
+
+    def permute_clusters(self, order: npt.ArrayLike) -> CredalPartition:
+        """The same partition with its clusters numbered in another order.
+
+        Parameters
+        ----------
+        order : array-like of int of shape (n_clusters,)
+            ``order[k]`` is the present number of the cluster that becomes number k.
+
+        Returns
+        -------
+        CredalPartition
+            The renumbered partition.
+        """
+        numbers = np.asarray(order)
+        if not np.array_equal(np.sort(numbers), np.arange(self.n_clusters)):
+            raise ValueError(f"order must hold each number from 0 to {self.n_clusters - 1} once, got {numbers}.")
+        names = None if self.focal_sets.names is None else [self.focal_sets.names[number] for number in numbers]
+        sets = self.focal_sets.membership[:, numbers]
+        masses, focal_sets = belief.arrange(self.masses, sets, self.n_clusters if names is None else names)
+        return CredalPartition(masses, focal_sets, self.object_names, validate=False)
+
+    def __getitem__(self, objects: Any) -> CredalPartition:
+        chosen = np.atleast_1d(np.arange(self.n_objects)[objects])
+        if len(chosen) == 0:
+            raise IndexError("no object is chosen; a partition has at least one.")
+        rows = self.masses[objects] if isinstance(objects, slice) else self.masses[chosen]
+        names = None if self.object_names is None else tuple(self.object_names[number] for number in chosen)
+        return CredalPartition(rows, self.focal_sets, names, validate=False)
+
+    # Files and frames
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the partition to a file, without pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            Ends in ``.npz`` (compact, can be read as a memory map) or ``.json`` (readable by anything).
+        """
+        names = None if self.object_names is None else list(self.object_names)
+        storage.write(Path(path), storage.Stored(self.masses, self.focal_sets, names))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> CredalPartition:
+        """Read a partition that `save` wrote. Files from strangers are safe to open: nothing in them is run.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, ``.npz`` or ``.json``.
+        mmap : bool, default=False
+            Whether to leave the masses on disk, as a read-only memory map (``.npz`` only).
+
+        Returns
+        -------
+        CredalPartition
+            The partition, checked.
+        """
+        stored = storage.read(Path(path), mmap)
+        names = None if stored.object_names is None else tuple(stored.object_names)
+        try:
+            return cls(stored.masses, stored.focal_sets, names)
+        except ValueError as error:
+            raise ValueError(f"{Path(path).name} does not hold a credal partition: {error}") from error
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """The partition as a data frame: cluster, assignment, and the mass of each set.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}, default="pandas"
+            Which kind of frame; the library must be installed.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            A row for each object: ``cluster`` is the most plausible cluster, ``assignment`` the set with the
+            largest mass (``outlier`` for the empty set), and then a column of masses for each focal set. Object
+            names become the index in pandas and a first column ``object`` in polars.
+        """
+        labels = np.array(["outlier", *self.focal_sets.labels[1:]], dtype=object)
+        clusters = self.to_hard()
+        named = np.array(self.focal_sets.names, dtype=object)[clusters] if self.focal_sets.names else clusters
+        columns: dict[str, Any] = {"cluster": named, "assignment": labels[self._assigned()]}
+        columns |= {label: self.masses[:, k] for k, label in enumerate(self.focal_sets.labels)}
+        if library not in ("pandas", "polars"):
+            raise ValueError(f"library must be 'pandas' or 'polars', got {library!r}.")
+        try:
+            frames = importlib.import_module(library)
+        except ImportError:
+            raise ImportError(
+                f"to_frame({library!r}) needs {library}; install it with `pip install {library}`."
+            ) from None
+        names = None if self.object_names is None else list(self.object_names)
+        if library == "pandas":
+            return frames.DataFrame(columns, index=names)
+        return frames.DataFrame(columns if names is None else {"object": names} | columns)
+
+    # Size and text
+
+    @property
+    def n_objects(self) -> int:
+        """The number of objects."""
+        return int(self.masses.shape[0])
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of clusters."""
+        return self.focal_sets.frame_size
+
+    @property
+    def cluster_names(self) -> tuple[str, ...]:
+        """The names of the clusters, or their numbers as text."""
+        return self.focal_sets.frame
+
+    def __len__(self) -> int:
+        return self.n_objects
+
+    def __repr__(self) -> str:
+        return (
+            f"CredalPartition({self.n_objects} objects, {self.n_clusters} clusters, "
+            f"{len(self.focal_sets)} focal sets, {self.masses.dtype})"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+
+def _choose(rule: str, options: dict[str, Callable[[], _Result]]) -> _Result:
+    if rule not in options:
+        raise ValueError(f"rule must be one of {list(options)}, got {rule!r}.")
+    return options[rule]()

@@ -1,0 +1,133 @@
+"""A credal partition in a few words, for reading."""
+
+import html
+from dataclasses import dataclass
+
+import numpy as np
+
+from evlearn.belief import FocalSets
+from evlearn.belief.notation import FRAME_LABEL
+from evlearn.belief.types import IntArray
+
+_MOST_GROUPS = 8
+
+
+@dataclass(frozen=True)
+class PartitionSummary:
+    """How many objects are sure, torn between clusters, or outliers. Prints as text.
+
+    Each object counts for the set that has its largest mass: a single cluster (sure), several (torn), or the empty
+    set (an outlier).
+
+    Attributes
+    ----------
+    n_objects : int
+        The number of objects.
+    n_clusters : int
+        The number of clusters.
+    sure : dict from str to int
+        For each cluster, how many objects are sure to belong to it.
+    torn : dict from str to int
+        For each set of clusters, how many objects are torn between them; the most frequent first.
+    n_outliers : int
+        How many objects belong to no cluster.
+    nonspecificity : float
+        From 0 (every object is sure) to 1 (nothing is known).
+    """
+
+    n_objects: int
+    n_clusters: int
+    sure: dict[str, int]
+    torn: dict[str, int]
+    n_outliers: int
+    nonspecificity: float
+
+    @property
+    def n_sure(self) -> int:
+        """How many objects are sure."""
+        return sum(self.sure.values())
+
+    @property
+    def n_torn(self) -> int:
+        """How many objects are torn between clusters."""
+        return sum(self.torn.values())
+
+    def _rows(self) -> list[tuple[str, int, str]]:
+        return [
+            ("sure", self.n_sure, _listing({f"{name}:": count for name, count in self.sure.items()})),
+            ("torn", self.n_torn, _listing({f"{_explained(name)}:": count for name, count in self.torn.items()})),
+            ("outliers", self.n_outliers, ""),
+        ]
+
+    def __str__(self) -> str:
+        lines = [f"{self.n_objects} objects, {self.n_clusters} clusters"]
+        for name, count, detail in self._rows():
+            share = f"({100 * count / self.n_objects:.1f} %)"
+            lines.append(f"  {name:<9}{count:>9} {share:>10}   {detail}".rstrip())
+        lines.append(f"  nonspecificity {self.nonspecificity:.3f}   (0: all sure, 1: nothing known)")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, count, detail in self._rows():
+            percent = 100 * count / self.n_objects
+            bar = (
+                f'<div style="background:#0072b2;height:0.7em;width:{percent:.1f}%;min-width:1px" '
+                f'title="{percent:.1f} %"></div>'
+            )
+            cells = "".join(
+                f'<td style="text-align:left">{cell}</td>'
+                for cell in (name, f"{count} ({percent:.1f}&nbsp;%)", html.escape(detail))
+            )
+            rows.append(f'<tr>{cells}<td style="width:10em">{bar}</td></tr>')
+        return (
+            f"<div><strong>{self.n_objects} objects, {self.n_clusters} clusters</strong>"
+            f"<table>{''.join(rows)}</table>"
+            f"nonspecificity {self.nonspecificity:.3f} (0: all sure, 1: nothing known)</div>"
+        )
+
+
+def summarize(assigned: IntArray, focal_sets: FocalSets, nonspecificity: float) -> PartitionSummary:
+    """Count the objects by the set that has their largest mass.
+
+    Parameters
+    ----------
+    assigned : ndarray of int of shape (n_objects,)
+        For each object, the position of that set.
+    focal_sets : FocalSets
+        The sets.
+    nonspecificity : float
+        The average nonspecificity of the partition.
+
+    Returns
+    -------
+    PartitionSummary
+        The counts.
+    """
+    counts = np.bincount(assigned, minlength=len(focal_sets))
+    sure = {
+        name: int(counts[position]) if position >= 0 else 0
+        for name, position in zip(focal_sets.frame, focal_sets.singleton_positions, strict=True)
+    }
+    several = np.flatnonzero((focal_sets.sizes > 1) & (counts > 0))
+    by_count = several[np.argsort(-counts[several], kind="stable")]
+    return PartitionSummary(
+        n_objects=len(assigned),
+        n_clusters=focal_sets.frame_size,
+        sure=sure,
+        torn={focal_sets.labels[position]: int(counts[position]) for position in by_count},
+        n_outliers=int(counts[0]),
+        nonspecificity=nonspecificity,
+    )
+
+
+def _explained(label: str) -> str:
+    return f"{label} (any cluster)" if label == FRAME_LABEL else label
+
+
+def _listing(counts: dict[str, int]) -> str:
+    parts = [f"{name} {count}" for name, count in list(counts.items())[:_MOST_GROUPS]]
+    more = len(counts) - _MOST_GROUPS
+    return ", ".join(parts) + (f", and {more} more" if more > 0 else "")

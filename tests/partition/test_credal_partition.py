@@ -1,0 +1,330 @@
+import pickle
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from evlearn import CredalPartition
+from evlearn import belief as bf
+from evlearn.belief import FocalSets
+from strategies import labels, mass_functions, partitions
+
+CASES = ["extractMass_c3_full", "extractMass_c4_pairs_noOmega", "extractMass_c3_simple_noempty"]
+
+
+def from_r(masses, sets):
+    return CredalPartition(*bf.arrange(masses, sets, sets.shape[1]))
+
+
+@pytest.fixture
+def small():
+    masses = [[0, 1, 0, 0], [0, 0.1, 0.9, 0], [0, 0.2, 0.2, 0.6], [0.9, 0, 0.1, 0]]
+    return CredalPartition(masses, FocalSets.full(["small", "large"]), list("abcd"))
+
+
+@pytest.fixture
+def butterfly(shared):
+    table = np.genfromtxt(shared / "reference/seed_tables/nnevclus_table01.csv", delimiter=",", names=True)
+    masses = np.column_stack([table[name] for name in ("m_empty", "m_w1", "m_w2", "m_omega")])
+    return CredalPartition(masses / masses.sum(axis=1, keepdims=True), FocalSets.full(2))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_that_r_derives_from_masses_is_the_same_here(reference, name):
+    case = reference(name)
+    arrays = case.arrays
+    partition = from_r(arrays["mass_in"], arrays["F_in_int"] if "F_in_int" in arrays else arrays["F"].astype(int))
+    expected, focal_sets = bf.arrange(arrays["mass"], arrays["F"], partition.n_clusters)
+    assert focal_sets == partition.focal_sets
+    close = {"rtol": 0, "atol": 1e-12}
+    np.testing.assert_allclose(partition.masses, expected, **close)
+    np.testing.assert_allclose(partition.masses[:, 0], arrays["conf"], **close)
+    np.testing.assert_allclose(partition.to_possibilistic(), arrays["pl"], **close)
+    np.testing.assert_allclose(partition.to_possibilistic(normalize=True), arrays["pl_n"], **close)
+    np.testing.assert_allclose(partition.to_fuzzy(), arrays["p"], **close)
+    np.testing.assert_allclose(partition.to_fuzzy("pignistic"), arrays["betp_n"], **close)
+    normal = partition.normalize()
+    kept, _ = bf.arrange(arrays["mass_n"], arrays["F"][1:], partition.n_clusters)
+    np.testing.assert_allclose(normal.masses, kept, **close)
+    np.testing.assert_array_equal(partition.to_hard(), arrays["y_pl_1b"] - 1)
+    np.testing.assert_array_equal(partition.to_hard("belief"), arrays["y_bel_1b"] - 1)
+    np.testing.assert_array_equal(partition.to_rough(), arrays["Y_int"])
+    np.testing.assert_array_equal(partition.to_rough("interval_dominance"), arrays["Ynd_int"])
+    np.testing.assert_array_equal(partition.outliers(), arrays["outlier_mask_int"])
+    np.testing.assert_array_equal(partition.lower_approximation(), arrays["lower_approx_int"])
+    np.testing.assert_array_equal(partition.upper_approximation(), arrays["upper_approx_int"])
+    rule = "interval_dominance"
+    np.testing.assert_array_equal(partition.lower_approximation(rule), arrays["lower_approx_nd_int"])
+    np.testing.assert_array_equal(partition.upper_approximation(rule), arrays["upper_approx_nd_int"])
+    assert partition.nonspecificity() == pytest.approx(case.scalars["N"], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["normalize_c3_full", "normalize_c3_simple_noOmega"])
+def test_normalised_partitions_agree_with_r(reference, name):
+    case = reference(name)
+    partition = from_r(case.arrays["mass_in"], case.arrays["F"].astype(int))
+    assert partition.normalize().nonspecificity() == pytest.approx(case.scalars["N_d"], abs=1e-12)
+    yager = partition.normalize("yager")
+    assert yager.nonspecificity() == pytest.approx(case.scalars["N_y"], abs=1e-12)
+    np.testing.assert_allclose(yager.to_possibilistic(), case.arrays["pl_y"], rtol=0, atol=1e-12)
+
+
+def test_hard_and_fuzzy_partitions_become_the_masses_of_r(reference):
+    case = reference("create_hard_fuzzy")
+    arrays = case.arrays
+    for partition, masses, sets, nonspecificity in (
+        (CredalPartition.from_hard(arrays["y_1b"]), "mass_hard", "F_hard_int", "N_hard"),
+        (CredalPartition.from_fuzzy(arrays["U"]), "mass_fuzzy", "F_fuzzy_int", "N_fuzzy"),
+    ):
+        np.testing.assert_array_equal(partition.focal_sets.membership, arrays[sets])
+        np.testing.assert_allclose(partition.masses, arrays[masses], rtol=0, atol=1e-12)
+        assert partition.nonspecificity() == pytest.approx(case.scalars[nonspecificity], abs=1e-12)
+    np.testing.assert_allclose(partition.to_possibilistic(), arrays["pl_fuzzy"], rtol=0, atol=1e-12)
+
+
+def test_butterfly_has_the_published_approximations_and_outlier(butterfly, seed_examples):
+    example = seed_examples["nnevclus_example2_butterfly"]
+    for approximation, published in (
+        (butterfly.lower_approximation(), example["lower"]),
+        (butterfly.upper_approximation(), example["upper"]),
+    ):
+        for k, name in enumerate(("w1", "w2")):
+            assert (np.flatnonzero(approximation[:, k]) + 1).tolist() == published[name]
+    assert (np.flatnonzero(butterfly.outliers()) + 1).tolist() == example["outliers"]
+
+
+def test_credal_partition_of_the_slides(seed_examples):
+    example = seed_examples["slides_credal_partition"]
+    functions = [bf.MassFunction(example["frame"], example[key]) for key in ("m3", "m5", "m6", "m12")]
+    focal_sets = FocalSets.full(example["frame"])
+    partition = CredalPartition([m.to_array(focal_sets) for m in functions], focal_sets)
+    summary = partition.summary()
+    assert (summary.n_sure, summary.n_torn, summary.n_outliers) == (2, 1, 1)
+
+
+def test_summary_is_a_sentence_a_person_can_read(small):
+    assert str(small.summary()).splitlines() == [
+        "4 objects, 2 clusters",
+        "  sure             2   (50.0 %)   small: 1, large: 1",
+        "  torn             1   (25.0 %)   Ω (any cluster): 1",
+        "  outliers         1   (25.0 %)",
+        "  nonspecificity 0.375   (0: all sure, 1: nothing known)",
+    ]
+    many = CredalPartition.from_hard(np.arange(20))
+    assert "and 12 more" in str(many.summary())
+
+
+def test_reprs_are_short_and_the_html_one_escapes_names():
+    partition = CredalPartition([[0, 1.0, 0]], FocalSets.singletons(["<b>", "c"]))
+    assert repr(partition) == "CredalPartition(1 objects, 2 clusters, 3 focal sets, float64)"
+    assert "&lt;b&gt;: 1" in partition._repr_html_()
+    assert "<b>" not in partition._repr_html_()
+
+
+@given(labels(8))
+def test_hard_labels_survive_the_round_trip(y):
+    partition = CredalPartition.from_hard(y)
+    np.testing.assert_array_equal(np.unique(y)[partition.to_hard()], y)
+    assert partition.nonspecificity() == 0
+
+
+def test_labels_of_any_kind_name_the_clusters_and_noise_becomes_outliers():
+    partition = CredalPartition.from_hard(["b", "a", "b"])
+    assert partition.cluster_names == ("a", "b")
+    assert partition.focal_sets.names == ("a", "b")
+    assert CredalPartition.from_hard([0, 1]).focal_sets.names is None
+    assert CredalPartition.from_hard([-1, 1]).cluster_names == ("-1", "1")
+    noisy = CredalPartition.from_hard([-1, 0, 1, 1], noise_label=-1, cluster_names=["x", "y"])
+    assert noisy.outliers().tolist() == [True, False, False, False]
+    assert noisy.cluster_names == ("x", "y")
+
+
+@given(hnp.arrays(float, (5, 3), elements=st.floats(0, 1)))
+def test_possibilistic_partitions_keep_their_plausibilities_and_are_consonant(possibilities):
+    partition = CredalPartition.from_possibilistic(possibilities)
+    bf.check_masses(partition.masses, partition.focal_sets)
+    np.testing.assert_allclose(partition.to_possibilistic(), possibilities, rtol=0, atol=1e-12)
+    for row in partition.masses:
+        sets = [set(partition.focal_sets[k]) for k in np.flatnonzero(row)]
+        assert all(a <= b for a, b in pairwise(sets))
+
+
+@given(hnp.arrays(bool, (6, 3)))
+def test_rough_partitions_survive_the_round_trip(candidates):
+    partition = CredalPartition.from_rough(candidates)
+    np.testing.assert_array_equal(partition.to_rough(), candidates)
+    np.testing.assert_array_equal(partition.outliers(), ~candidates.any(axis=1))
+
+
+@given(partitions(6))
+def test_fuzzy_partitions_from_credal_ones_survive_the_round_trip(partition):
+    for rule in ("plausibility", "pignistic"):
+        memberships = partition.to_fuzzy(rule)
+        again = CredalPartition.from_fuzzy(memberships)
+        np.testing.assert_allclose(again.to_fuzzy(rule), memberships, rtol=0, atol=1e-12)
+
+
+@given(partitions(6), st.sampled_from(["max_mass", "interval_dominance"]))
+def test_lower_approximations_lie_in_upper_ones_and_do_not_overlap(partition, rule):
+    lower, upper = partition.lower_approximation(rule), partition.upper_approximation(rule)
+    assert (lower <= upper).all()
+    assert (lower.sum(axis=1) <= 1).all()
+    if rule == "interval_dominance":
+        assert upper.any(axis=1).all()
+
+
+@given(partitions(5), st.data())
+def test_renumbering_clusters_changes_numbers_only(partition, data):
+    order = np.array(data.draw(st.permutations(range(partition.n_clusters))))
+    other = partition.permute_clusters(order)
+    np.testing.assert_allclose(
+        other.to_possibilistic(), partition.to_possibilistic()[:, order], rtol=0, atol=1e-14
+    )
+    np.testing.assert_array_equal(other.outliers(), partition.outliers())
+    assert other.nonspecificity() == pytest.approx(partition.nonspecificity(), abs=1e-12)
+    back = other.permute_clusters(np.argsort(order))
+    np.testing.assert_array_equal(back.masses, partition.masses)
+    assert back.focal_sets == partition.focal_sets
+
+
+@given(mass_functions())
+def test_interval_dominance_is_the_decision_rule_of_the_same_name(problem):
+    focal_sets, masses = problem
+    partition = CredalPartition(masses, focal_sets)
+    full = FocalSets.full(focal_sets.frame_size)
+    expected = bf.interval_dominance(bf.expand(masses, focal_sets, full), full)
+    np.testing.assert_array_equal(partition.to_rough("interval_dominance"), expected)
+
+
+@given(partitions(6))
+def test_choosing_objects_keeps_their_masses(partition):
+    np.testing.assert_array_equal(partition[2:4].masses, partition.masses[2:4])
+    np.testing.assert_array_equal(partition[[5, 0]].masses, partition.masses[[5, 0]])
+    np.testing.assert_array_equal(partition[3].masses, partition.masses[3:4])
+    mask = np.array([True, False] * 3)
+    np.testing.assert_array_equal(partition[mask].masses, partition.masses[mask])
+
+
+def test_names_follow_the_objects(small):
+    assert small[[3, 0]].object_names == ("d", "a")
+    renamed = small.rename(cluster_names=["s", "l"], object_names=list("wxyz"))
+    assert renamed.cluster_names == ("s", "l")
+    assert renamed[1].object_names == ("x",)
+    assert small.permute_clusters([1, 0]).cluster_names == ("large", "small")
+
+
+def test_it_cannot_be_changed(small):
+    with pytest.raises(ValueError, match="read-only"):
+        small.masses[0, 0] = 1
+    with pytest.raises(AttributeError):
+        small.masses = 3
+    mine = np.eye(4)
+    CredalPartition(mine, FocalSets.full(2))
+    mine[0, 0] = 0.5  # the caller's array stays the caller's
+
+
+def test_single_precision_and_memory_maps_are_kept(tmp_path):
+    masses = np.memmap(tmp_path / "masses.dat", dtype=np.float32, mode="w+", shape=(100, 4))
+    masses[:] = [0, 0.5, 0.25, 0.25]
+    partition = CredalPartition(masses, FocalSets.full(2))
+    assert np.shares_memory(partition.masses, masses)
+    for values in (partition.to_possibilistic(), partition.to_fuzzy(), partition.nonspecificities()):
+        assert values.dtype == np.float32
+    assert partition.summary().n_sure == 100
+    assert partition.relational([(0, 1)]).same.dtype == np.float32
+
+
+def test_frames_hold_cluster_assignment_and_masses(small):
+    frame = small.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.index.tolist() == list("abcd")
+    assert frame.columns.tolist() == ["cluster", "assignment", "∅", "{small}", "{large}", "Ω"]
+    assert frame["cluster"].tolist() == ["small", "large", "small", "large"]
+    assert frame["assignment"].tolist() == ["{small}", "{large}", "Ω", "outlier"]
+    np.testing.assert_array_equal(frame.iloc[:, 2:].to_numpy(), small.masses)
+    polars = small.to_frame("polars")
+    assert isinstance(polars, pl.DataFrame)
+    assert polars.columns == ["object", *frame.columns]
+    assert polars["assignment"].to_list() == frame["assignment"].tolist()
+    unnamed = CredalPartition(small.masses, FocalSets.full(2))
+    assert unnamed.to_frame()["cluster"].tolist() == [0, 1, 0, 1]
+    assert "object" not in unnamed.to_frame("polars").columns
+
+
+def test_a_frame_library_that_is_not_installed_is_named(small, monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match=r"to_frame\('polars'\) needs polars; install it"):
+        small.to_frame("polars")
+
+
+def test_it_can_be_pickled_for_other_processes(small):
+    again = pickle.loads(pickle.dumps(small))
+    np.testing.assert_array_equal(again.masses, small.masses)
+    assert again.focal_sets == small.focal_sets
+    assert again.object_names == small.object_names
+
+
+def test_an_object_that_is_all_outlier_has_defined_views():
+    partition = CredalPartition([[1.0, 0, 0], [0, 1, 0]], FocalSets.singletons(2))
+    np.testing.assert_array_equal(partition.to_fuzzy()[0], [0.5, 0.5])
+    np.testing.assert_array_equal(partition.to_possibilistic(normalize=True), [[1, 1], [1, 0]])
+    np.testing.assert_array_equal(partition.to_rough("interval_dominance")[0], [True, True])
+    assert partition.normalize().focal_sets == FocalSets.simple(2)
+
+
+def test_one_cluster_has_no_nonspecificity():
+    assert CredalPartition([[0.5, 0.5]], FocalSets.full(1)).nonspecificity() == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: CredalPartition([0, 1.0, 0, 0], FocalSets.full(2)), r"row for each object.*\(4,\)"),
+        (lambda: CredalPartition(np.empty((0, 4)), FocalSets.full(2)), "row for each object"),
+        (lambda: CredalPartition(np.eye(4), FocalSets.full(2), ["a"]), "1 names but there are 4 objects"),
+        (lambda: CredalPartition([[0, 2.0, -1, 0]], FocalSets.full(2)), "must not be negative"),
+        (lambda: CredalPartition.from_hard([[0, 1]]), "one label per object"),
+        (lambda: CredalPartition.from_hard([0.0, np.nan]), "missing values"),
+        (lambda: CredalPartition.from_hard(["a", None]), "missing values"),
+        (lambda: CredalPartition.from_hard([-1, -1], noise_label=-1), "nothing but noise_label=-1"),
+        (lambda: CredalPartition.from_hard([0, 1], cluster_names=["a"]), "1 names but labels has 2"),
+        (lambda: CredalPartition.from_fuzzy([[0.9, 0.9]]), "row 0 sums to 1.8.*from_possibilistic"),
+        (lambda: CredalPartition.from_fuzzy([[0.9, np.nan]]), "must lie between 0 and 1"),
+        (lambda: CredalPartition.from_fuzzy([0.9, 0.1]), "a column for each cluster"),
+        (lambda: CredalPartition.from_rough([[1, 0]], cluster_names=["a"]), "1 names but there are 2 clusters"),
+    ],
+)
+def test_errors_name_the_parameter_and_the_remedy(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda p: p.to_hard("magic"),
+            r"rule must be one of \['plausibility', 'belief', 'pignistic'\], got 'magic'",
+        ),
+        (lambda p: p.to_frame("spark"), "library must be 'pandas' or 'polars'"),
+        (lambda p: p.permute_clusters([0, 0]), "each number from 0 to 1 once"),
+        (lambda p: p.relational([(0, 4)]), "object 4, but objects are numbered 0 to 3"),
+        (lambda p: p.relational([(-1, 2)]), "object -1"),
+        (lambda p: p.relational([0, 1]), r"shape \(n_pairs, 2\)"),
+        (lambda p: p.relational([(0.5, 1)]), "whole numbers"),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused(small, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(small)
+
+
+def test_choosing_no_object_is_refused(small):
+    with pytest.raises(IndexError, match="no object is chosen"):
+        small[:0]

@@ -1,0 +1,234 @@
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evlearn import CredalPartition
+from evlearn.belief import FocalSets
+from strategies import partitions
+
+SUFFIXES = [".json", ".npz"]
+
+
+@pytest.fixture
+def partition():
+    masses = np.random.default_rng(0).dirichlet(np.ones(8), size=50)
+    return CredalPartition(masses, FocalSets.full(["ä", "b", "c"]), [f"object {k}" for k in range(50)])
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nothing_is_lost_on_the_way_to_a_file_and_back(partition, tmp_path, suffix, dtype):
+    original = CredalPartition(partition.masses.astype(dtype), partition.focal_sets, partition.object_names)
+    original.save(tmp_path / f"p{suffix}")
+    again = CredalPartition.load(tmp_path / f"p{suffix}")
+    assert again.masses.dtype == dtype
+    np.testing.assert_array_equal(again.masses, original.masses)
+    assert again.focal_sets == original.focal_sets
+    assert again.object_names == original.object_names
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(partitions(3), st.sampled_from(SUFFIXES))
+def test_every_partition_survives_the_round_trip(tmp_path, partition, suffix):
+    partition.save(tmp_path / f"p{suffix}")
+    again = CredalPartition.load(tmp_path / f"p{suffix}")
+    np.testing.assert_array_equal(again.masses, partition.masses)
+    assert again.focal_sets == partition.focal_sets
+    assert again.object_names is None
+
+
+def test_masses_may_stay_on_disk_aligned_and_read_only(partition, tmp_path):
+    partition.save(tmp_path / "p.npz")
+    mapped = CredalPartition.load(tmp_path / "p.npz", mmap=True)
+    assert isinstance(mapped.masses, np.memmap)
+    assert mapped.masses.ctypes.data % 64 == 0
+    assert not mapped.masses.flags.writeable
+    np.testing.assert_array_equal(mapped.masses, partition.masses)
+    np.testing.assert_array_equal(mapped.to_hard(), partition.to_hard())
+
+
+def test_numpy_itself_can_read_the_file(partition, tmp_path):
+    partition.save(tmp_path / "p.npz")
+    with np.load(tmp_path / "p.npz", allow_pickle=False) as file:
+        np.testing.assert_array_equal(file["masses"], partition.masses)
+        assert json.loads(file["header"].tobytes())["version"] == 1
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_failed_write_leaves_the_old_file(partition, tmp_path, suffix, monkeypatch):
+    path = tmp_path / f"p{suffix}"
+    partition.save(path)
+    before = path.read_bytes()
+
+    def fail(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(json, "dumps", fail)
+    with pytest.raises(KeyboardInterrupt):
+        partition.save(path)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_path_without_a_known_suffix_is_refused(partition, tmp_path):
+    with pytest.raises(ValueError, match=r"must end in \.npz or \.json, got 'p\.pkl'"):
+        partition.save(tmp_path / "p.pkl")
+    partition.save(tmp_path / "p.json")
+    with pytest.raises(ValueError, match=r"mmap=True needs an \.npz file"):
+        CredalPartition.load(tmp_path / "p.json", mmap=True)
+    with pytest.raises(FileNotFoundError):
+        CredalPartition.load(tmp_path / "missing.npz")
+    with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
+        partition.save(tmp_path / "no" / "folder.npz")
+
+
+def document(**changes):
+    good = {
+        "schema": "evlearn.CredalPartition",
+        "version": 1,
+        "dtype": "float64",
+        "frame_size": 2,
+        "cluster_names": None,
+        "object_names": None,
+        "focal_sets": [[], [0], [1], [0, 1]],
+        "masses": [[0, 0.5, 0.25, 0.25]],
+    }
+    return json.dumps(good | changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "Expecting value"),
+        ("[1, 2]", "does not carry the schema"),
+        (document(schema="other"), "does not carry the schema"),
+        (document(version=2), "schema version 2 and this release"),
+        (document(dtype="object"), "dtype is 'object'"),
+        (document(frame_size=-1), "frame_size"),
+        (document(frame_size=True), "frame_size"),
+        (document(frame_size=10**9), "too large"),
+        (document(frame_size=10**400), "too large"),
+        (document(cluster_names=["a"]), "1 cluster_names for 2 clusters"),
+        (document(cluster_names=[1, 2]), "cluster_names is not a list of names"),
+        (document(object_names={"a": 1}), "object_names is not a list of names"),
+        (document(object_names=["a", "b"]), "2 names but there are 1 objects"),
+        (document(focal_sets=[[], [0], [1], [0, 7]]), "outside the frame"),
+        (document(focal_sets=[[0], [], [1], [0, 1]]), "not in order"),
+        (document(focal_sets=[[], [0], [0], [0, 1]]), "not in order, or lists a set twice"),
+        (document(focal_sets=7), "not a credal partition"),
+        (document(masses=[[0, 1]]), "do not fit 4 focal sets"),
+        (document(masses=[]), "do not fit"),
+        (document(masses=[[0, 1, 0, 0], [1]]), "not a credal partition"),
+        (document(masses="x"), "not a credal partition"),
+        (document(masses=[[0, float("nan"), 0, 1]]), "has nan at row 0"),
+        (document(masses=[[0, 2, -1, 0]]), "must not be negative"),
+        (document(masses=[[0, 10**400, 0, 0]]), "not a credal partition"),
+        ("[" * 100_000, "structure is broken"),
+        ('{"schema": "evlearn.CredalPartition", "version": 1, "frame_size": 2}', "structure is broken"),
+    ],
+)
+def test_hostile_json_is_refused_with_the_reason(tmp_path, text, reason):
+    (tmp_path / "bad.json").write_text(text)
+    with pytest.raises(ValueError, match=reason) as caught:
+        CredalPartition.load(tmp_path / "bad.json")
+    assert str(caught.value).startswith("bad.json")
+
+
+def as_npy(array):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
+
+
+HEADER = {key: value for key, value in json.loads(document()).items() if key not in ("focal_sets", "masses")}
+GOOD = {
+    "header.npy": as_npy(np.frombuffer(json.dumps(HEADER).encode(), dtype=np.uint8)),
+    "membership.npy": as_npy(FocalSets.full(2).membership.astype(np.uint8)),
+    "masses.npy": as_npy(np.array([[0, 0.5, 0.25, 0.25]])),
+}
+
+
+def archive(path, members, compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+
+
+class Exploit:
+    def __reduce__(self):
+        return (pytest.fail, ("the file ran code",))
+
+
+def claiming(shape):
+    """An array file that claims more than it holds."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return header.getvalue() + bytes(32)
+
+
+def test_the_plain_archive_is_accepted(tmp_path):
+    archive(tmp_path / "good.npz", GOOD)
+    assert len(CredalPartition.load(tmp_path / "good.npz")) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"masses.npy": as_npy(np.array([[Exploit()] * 4]))}, "unexpected type"),
+        ({"masses.npy": claiming((10**15, 4))}, "does not have the size it claims"),
+        ({"masses.npy": claiming((-1, -4))}, "unexpected type"),
+        ({"masses.npy": as_npy(np.array([[0, 1, 0, 0]]))}, "unexpected type"),
+        ({"masses.npy": as_npy(np.array([[0, np.nan, 0, 1]]))}, "has nan"),
+        ({"masses.npy": as_npy(np.array([[0.0, 1, 0]]))}, "do not fit 4 focal sets"),
+        ({"masses.npy": as_npy(np.asfortranarray(np.eye(4)))}, "unexpected type"),
+        ({"masses.npy": b"not an array"}, "not a credal partition"),
+        ({"masses.npy": b"\x93NUMPY\x09\x00" + bytes(200)}, "not a credal partition"),
+        ({"membership.npy": as_npy(np.array([[0, 0], [2, 0]], dtype=np.uint8))}, "zeros and ones"),
+        ({"membership.npy": as_npy(FocalSets.full(2).membership.astype(np.uint8)[::-1])}, "not in order"),
+        ({"header.npy": as_npy(np.frombuffer(b"{}", dtype=np.uint8))}, "schema"),
+        ({"header.npy": as_npy(np.frombuffer(b"\xff\xfe{", dtype=np.uint8))}, "not a credal partition"),
+        ({"more.npy": b""}, "instead of header, membership and masses"),
+    ],
+)
+@pytest.mark.parametrize("mmap", [False, True])
+def test_hostile_archives_are_refused_with_the_reason(tmp_path, changes, reason, mmap):
+    archive(tmp_path / "bad.npz", GOOD | changes)
+    with pytest.raises(ValueError, match=reason) as caught:
+        CredalPartition.load(tmp_path / "bad.npz", mmap=mmap)
+    assert str(caught.value).startswith("bad.npz")
+
+
+def test_archives_that_are_compressed_are_refused_so_that_none_can_explode(tmp_path):
+    archive(tmp_path / "bomb.npz", GOOD, zipfile.ZIP_DEFLATED)
+    with pytest.raises(ValueError, match="compressed or encrypted"):
+        CredalPartition.load(tmp_path / "bomb.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", pickle.dumps({"a": 1}), b"\x00" * 100])
+def test_files_that_are_no_archives_are_refused(tmp_path, content):
+    (tmp_path / "bad.npz").write_bytes(content)
+    with pytest.raises(ValueError, match=r"bad\.npz is not a credal partition"):
+        CredalPartition.load(tmp_path / "bad.npz")
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_damaged_archive_gives_an_error_or_a_valid_partition_and_nothing_else(tmp_path, data):
+    path = tmp_path / "damaged.npz"
+    archive(path, GOOD)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content[: data.draw(st.integers(len(content) // 2, len(content)))])
+    try:
+        partition = CredalPartition.load(path)
+    except ValueError as error:
+        assert str(error).startswith("damaged.npz")  # noqa: PT017
+    else:
+        np.testing.assert_allclose(partition.masses.sum(axis=1), 1, atol=1e-6)
