@@ -1,0 +1,19 @@
+"""Small data sets of the papers and generators, seeded, with the truth they carry."""
+
+from evlearn.datasets.butterfly import load_butterfly
+from evlearn.datasets.generators import (
+    make_bananas,
+    make_circles,
+    make_fourclass,
+    make_gaussian_mixture,
+    same_cluster_probability,
+)
+
+__all__ = [
+    "load_butterfly",
+    "make_bananas",
+    "make_circles",
+    "make_fourclass",
+    "make_gaussian_mixture",
+    "same_cluster_probability",
+]

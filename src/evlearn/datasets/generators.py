@@ -1,0 +1,216 @@
+"""Generated data of the papers, with the truth they carry."""
+
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from evlearn.belief.types import FloatArray, IntArray
+
+_ROUND = [[1.0, 0.0], [0.0, 1.0]]
+_TILTED = [[1.0, 0.5], [0.5, 1.0]]
+#: Means and covariances of the three mixtures of the Bootclus paper; all components weigh the same.
+_MIXTURES = MappingProxyType(
+    {
+        1: ([[0, 0], [0, 3], [3, 0]], [_ROUND, _ROUND, _ROUND]),
+        2: ([[0, 0], [0, 2.5], [2.5, 0]], [_TILTED, _TILTED, _TILTED]),
+        3: ([[0, 0], [0, 3], [3, 0]], [_TILTED, [[1.5, -0.75], [-0.75, 1.5]], _ROUND]),
+    }
+)
+
+
+def make_fourclass(
+    n_samples: int = 400, *, degrees_of_freedom: float = 5.0, random_state: Any = None
+) -> tuple[FloatArray, IntArray]:
+    """Four clusters with heavy tails: bivariate Student distributions around the corners of a square.
+
+    The distribution of the ``fourclass`` data of :cite:t:`denoeux2021nnevclus`. The tails reach out: some objects
+    lie between clusters and some far from all of them.
+
+    Parameters
+    ----------
+    n_samples : int, default=400
+        The number of objects, shared equally among the clusters.
+    degrees_of_freedom : float, default=5.0
+        The weight of the tails: smaller is heavier.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for data that can be made again.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        The objects, cluster after cluster.
+    y : ndarray of int of shape (n_samples,)
+        The true clusters.
+
+    Examples
+    --------
+    >>> from evlearn.datasets import make_fourclass
+    >>> X, y = make_fourclass(random_state=0)
+    >>> X.shape, [int((y == k).sum()) for k in range(4)]
+    ((400, 2), [100, 100, 100, 100])
+    """
+    random = check_random_state(random_state)
+    if not degrees_of_freedom > 0:
+        raise ValueError(f"degrees_of_freedom must be positive, got {degrees_of_freedom}.")
+    centres = np.array([[0.0, 0.0], [0.0, 4.0], [4.0, 0.0], [4.0, 4.0]])
+    y = _shared_labels(n_samples, np.full(4, 0.25))
+    spread = np.sqrt(degrees_of_freedom / random.chisquare(degrees_of_freedom, size=(n_samples, 1)))
+    return centres[y] + spread * random.standard_normal((n_samples, 2)), y
+
+
+def make_bananas(
+    n_samples: int = 200, *, radius: float = 5.0, noise: float = 1.0, random_state: Any = None
+) -> tuple[FloatArray, IntArray]:
+    """Two intertwined bananas: points along circular segments with normal noise.
+
+    The data of :cite:t:`li2018kcevclus`. Without constraints no method that looks for compact clusters finds them.
+
+    Parameters
+    ----------
+    n_samples : int, default=200
+        The number of objects, half of them in each cluster.
+    radius : float, default=5.0
+        The radius of the segments.
+    noise : float, default=1.0
+        The standard deviation of the noise.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for data that can be made again.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        The objects, cluster after cluster.
+    y : ndarray of int of shape (n_samples,)
+        The true clusters.
+    """
+    random = check_random_state(random_state)
+    y = _shared_labels(n_samples, np.full(2, 0.5))
+    # Each segment is five eighths of a circle; the second is the first turned around, and shifted.
+    angle = np.pi * (0.125 + 1.25 * random.uniform(size=n_samples))
+    angle = np.where(y == 0, angle, angle + np.pi)
+    segments = radius * np.column_stack([np.sin(angle), np.cos(angle)]) - 0.75 * radius * y[:, None]
+    return segments + noise * random.standard_normal((n_samples, 2)), y
+
+
+def make_circles(
+    n_samples: int = 500,
+    *,
+    radius: float = 5.0,
+    core_noise: float = 0.8,
+    ring_noise: float = 0.5,
+    random_state: Any = None,
+) -> tuple[FloatArray, IntArray]:
+    """A round cluster inside a ring.
+
+    The data of Example 5 of :cite:t:`denoeux2021nnevclus`: two fifths of the objects in the middle, three fifths
+    on the ring. The paper shows them in a figure only; the radius and the noise are ours. Objects on opposite
+    sides of the ring are far apart and yet in one cluster: only constraints, labels or another metric can tell.
+
+    Parameters
+    ----------
+    n_samples : int, default=500
+        The number of objects.
+    radius : float, default=5.0
+        The radius of the ring.
+    core_noise : float, default=0.8
+        The standard deviation of the round cluster.
+    ring_noise : float, default=0.5
+        The standard deviation across the ring.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for data that can be made again.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        The objects, the round cluster first.
+    y : ndarray of int of shape (n_samples,)
+        0 in the middle, 1 on the ring.
+    """
+    random = check_random_state(random_state)
+    y = _shared_labels(n_samples, np.array([0.4, 0.6]))
+    core = core_noise * random.standard_normal((n_samples, 2))
+    angle = random.uniform(0, 2 * np.pi, size=n_samples)
+    distance = radius + ring_noise * random.standard_normal(n_samples)
+    ring = distance[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.where(y[:, None] == 0, core, ring), y
+
+
+def make_gaussian_mixture(
+    mixture: int = 1, n_samples: int = 300, *, random_state: Any = None
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """One of the three Gaussian mixtures on which Bootclus is calibrated, with the true probabilities.
+
+    Three components in the plane with equal weights, from :cite:t:`denoeux2020bootclus`: spherical (1), with one
+    common tilted covariance (2), and with three different ones (3).
+
+    Parameters
+    ----------
+    mixture : {1, 2, 3}, default=1
+        Which mixture. The models that fit them are EII, EEE and VVV.
+    n_samples : int, default=300
+        The number of objects.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for data that can be made again.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        The objects.
+    y : ndarray of int of shape (n_samples,)
+        The component that each object was drawn from.
+    posterior : ndarray of shape (n_samples, 3)
+        The true probability of each component given the object; see `same_cluster_probability`.
+    """
+    if mixture not in _MIXTURES:
+        raise ValueError(f"mixture must be 1, 2 or 3, got {mixture!r}.")
+    means, covariances = (np.asarray(part, dtype=float) for part in _MIXTURES[mixture])
+    random = check_random_state(random_state)
+    y = random.randint(3, size=_read_count(n_samples))
+    roots = np.linalg.cholesky(covariances)
+    X = means[y] + np.einsum("nij,nj->ni", roots[y], random.standard_normal((n_samples, 2)))
+    return X, y, _posterior(X, means, covariances)
+
+
+def same_cluster_probability(posterior: npt.ArrayLike, pairs: npt.ArrayLike | None = None) -> FloatArray:
+    """The probability that two objects come from the same component.
+
+    Parameters
+    ----------
+    posterior : array-like of shape (n_samples, n_components)
+        The probability of each component for each object.
+    pairs : array-like of int of shape (n_pairs, 2), default=None
+        The pairs; None means all of them, as a square matrix.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,) or (n_samples, n_samples)
+        The probabilities. On the diagonal of the matrix an object is compared with an independent twin.
+    """
+    values = np.asarray(posterior, dtype=float)
+    if pairs is None:
+        return np.asarray(values @ values.T)
+    left, right = np.asarray(pairs).T
+    return np.asarray(np.einsum("ij,ij->i", values[left], values[right]))
+
+
+def _posterior(X: FloatArray, means: FloatArray, covariances: FloatArray) -> FloatArray:
+    offsets = X[:, None] - means
+    squared = np.einsum("nki,kij,nkj->nk", offsets, np.linalg.inv(covariances), offsets)
+    logs = -0.5 * (squared + np.log(np.linalg.det(covariances)))
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _shared_labels(n_samples: int, shares: FloatArray) -> IntArray:
+    """Labels cluster after cluster, in these proportions as nearly as whole numbers allow."""
+    bounds = np.rint(np.cumsum(shares) * _read_count(n_samples)).astype(np.intp)
+    return np.searchsorted(bounds, np.arange(n_samples), side="right")
+
+
+def _read_count(n_samples: int) -> int:
+    if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
+        raise ValueError(f"n_samples must be a positive whole number, got {n_samples!r}.")
+    return int(n_samples)
