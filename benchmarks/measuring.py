@@ -1,0 +1,33 @@
+"""How benchmarks and size tests measure: best time of several rounds, peak memory, random masses."""
+
+import time
+import tracemalloc
+
+import numpy as np
+
+
+def best_time(call, rounds=3):
+    """Seconds of the fastest round: on a shared machine the others measure the neighbours."""
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def peak_bytes(call):
+    """Bytes that NumPy and Python allocate at the most beyond what was there before the call."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def random_masses(n_rows, n_sets, dtype=np.float64, seed=0):
+    """Mass functions with some mass on every set."""
+    masses = np.random.default_rng(seed).random((n_rows, n_sets), dtype=dtype)
+    masses /= masses.sum(axis=1, keepdims=True)
+    return masses

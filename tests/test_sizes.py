@@ -1,0 +1,69 @@
+"""The sizes the library promises, held against the bare operation in the same run. Figures: ``make benchmark``."""
+
+import numpy as np
+import pytest
+
+from evlearn import CredalPartition
+from evlearn import belief as bf
+from evlearn.belief import FocalSets
+from evlearn.metrics import consistency_index, credal_rand_index, nonspecificity_index
+from measuring import best_time, peak_bytes, random_masses
+
+pytestmark = pytest.mark.size
+
+
+def test_contour_of_five_million_single_precision_mass_functions():
+    focal_sets = FocalSets.pairs(5)
+    masses = random_masses(5_000_000, 17, np.float32)
+    table = focal_sets.membership.astype(np.float32)
+    bare = best_time(lambda: masses @ table, rounds=5)
+    assert best_time(lambda: bf.contour(masses, focal_sets), rounds=5) <= 3 * bare
+    partition = CredalPartition(masses, focal_sets)
+    assert np.shares_memory(partition.masses, masses)
+    # Beyond the result itself nothing of the size of the masses is made.
+    result_bytes = 5_000_000 * 5 * 4
+    assert peak_bytes(partition.to_possibilistic) < 1.1 * result_bytes
+    assert peak_bytes(lambda: CredalPartition(masses, focal_sets)) < masses.nbytes / 20
+
+
+def test_a_million_objects_are_compared_with_labels_in_one_pass():
+    focal_sets = FocalSets.pairs(5)
+    partition = CredalPartition(random_masses(1_000_000, 17), focal_sets)
+    y = np.random.default_rng(1).integers(5, size=1_000_000)
+    bare = best_time(lambda: partition.masses.T @ partition.masses)
+    assert best_time(lambda: nonspecificity_index(partition)) < 10 * bare
+    assert best_time(lambda: consistency_index(partition, y)) < 20 * bare
+    assert peak_bytes(lambda: nonspecificity_index(partition)) < 10e6
+    assert peak_bytes(lambda: consistency_index(partition, y)) < partition.masses.nbytes
+
+
+def test_exact_credal_rand_index_of_twenty_thousand_objects_in_little_memory():
+    focal_sets = FocalSets.full(3)
+    first, second = (CredalPartition(random_masses(20_000, 8, seed=seed), focal_sets) for seed in (0, 1))
+    values = []
+    assert peak_bytes(lambda: values.append(credal_rand_index(first, second))) < 1e9
+    assert 0 < values[0] < 1
+
+
+def test_commonality_and_back_on_all_subsets_of_sixteen_elements():
+    focal_sets = FocalSets.full(16)
+    masses = random_masses(100, 1 << 16)
+    commonalities = bf.commonality(masses, focal_sets)
+    np.testing.assert_allclose(commonalities[:, 0], 1, rtol=1e-12)
+    np.testing.assert_array_equal(commonalities[:, -1], masses[:, -1])
+    np.testing.assert_allclose(bf.mass_from_commonality(commonalities, focal_sets), masses, rtol=0, atol=1e-13)
+
+
+def test_five_hundred_clusters_with_simple_focal_sets():
+    focal_sets = FocalSets.simple(500)
+    masses = random_masses(300, 502)
+    partition = CredalPartition(masses, focal_sets)
+    np.testing.assert_allclose(partition.to_possibilistic(), masses[:, 1:-1] + masses[:, [-1]], atol=1e-14)
+    back = bf.mass_from_commonality(bf.commonality(masses, focal_sets), focal_sets)
+    np.testing.assert_allclose(back, masses, rtol=0, atol=1e-13)
+    combined = bf.dempster([masses, masses[::-1]], focal_sets)
+    product = bf.contour(masses, focal_sets) * bf.contour(masses[::-1], focal_sets)
+    product /= product.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(bf.plausibility_transform(combined, focal_sets), product, rtol=1e-9)
+    assert partition.summary().n_clusters == 500
+    assert 0 < nonspecificity_index(partition) < 1
