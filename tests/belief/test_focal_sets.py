@@ -173,6 +173,17 @@ def test_a_frame_that_is_no_frame_is_refused(frame):
         FocalSets.full(frame)
 
 
+def test_slices_and_texts_that_are_no_numbers_are_refused():
+    with pytest.raises(TypeError, match=r"use list\(focal_sets\)"):
+        FocalSets.full(3)[1:3]
+    with pytest.raises(ValueError, match="element '01'"):
+        FocalSets(["01"], 3)
+
+
+def test_the_repr_of_a_large_family_is_immediate():
+    assert repr(FocalSets.full(20)).endswith("1048576 sets on 20 elements)")
+
+
 def test_a_set_that_is_a_number_is_refused_with_the_remedy():
     with pytest.raises(TypeError, match=r"write \(1,\)"):
         FocalSets([1], 3)

@@ -84,6 +84,11 @@ def test_mass_functions_that_are_all_on_the_empty_set_become_vacuous_and_uniform
     np.testing.assert_array_equal(bf.plausibility_transform(masses, focal_sets)[0], [0.5, 0.5])
 
 
+def test_nearly_contradictory_masses_within_the_tolerance_normalise_to_masses():
+    rounded, focal_sets = np.array([[1 - 5e-7, 0, 0, 0], [1 - 5e-7, 0, 5e-7, 0]]), FocalSets.full(2)
+    np.testing.assert_array_equal(bf.normalize(rounded, focal_sets), [[0, 0, 0, 1], [0, 0, 1, 0]])
+
+
 @given(mass_functions())
 def test_probability_transforms_give_probabilities_and_keep_bayesian_masses(problem):
     focal_sets, masses = problem

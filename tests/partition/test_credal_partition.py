@@ -122,7 +122,7 @@ def test_summary_is_a_sentence_a_person_can_read(small):
 
 def test_reprs_are_short_and_the_html_one_escapes_names():
     partition = CredalPartition([[0, 1.0, 0]], FocalSets.singletons(["<b>", "c"]))
-    assert repr(partition) == "CredalPartition(1 objects, 2 clusters, 3 focal sets, float64)"
+    assert repr(partition) == "CredalPartition(1 object, 2 clusters, 3 focal sets, float64)"
     assert "&lt;b&gt;: 1" in partition._repr_html_()
     assert "<b>" not in partition._repr_html_()
 
@@ -219,6 +219,13 @@ def test_names_follow_the_objects(small):
     assert small.permute_clusters([1, 0]).cluster_names == ("large", "small")
 
 
+def test_partitions_are_compared_by_value(small):
+    assert small == small[:]
+    assert small != small[[1, 0, 2, 3]]
+    assert small != small.rename(object_names=list("wxyz"))
+    assert small != "small"
+
+
 def test_it_cannot_be_changed(small):
     with pytest.raises(ValueError, match="read-only"):
         small.masses[0, 0] = 1
@@ -297,6 +304,7 @@ def test_one_cluster_has_no_nonspecificity():
         (lambda: CredalPartition.from_fuzzy([[0.9, 0.9]]), "row 0 sums to 1.8.*from_possibilistic"),
         (lambda: CredalPartition.from_fuzzy([[0.9, np.nan]]), "must lie between 0 and 1"),
         (lambda: CredalPartition.from_fuzzy([0.9, 0.1]), "a column for each cluster"),
+        (lambda: CredalPartition.from_rough([[0.5, 1]]), "candidates must be True or False"),
         (lambda: CredalPartition.from_rough([[1, 0]], cluster_names=["a"]), "1 names but there are 2 clusters"),
     ],
 )

@@ -2,6 +2,9 @@
 
 A mass function spreads a unit of belief over sets of answers instead of single answers. Here an array of shape
 ``(..., f)`` holds any number of them, with a column for each set of a `FocalSets`.
+
+Functions look at shapes and not at values, to cost no more than their arithmetic; `check_masses`, the combination
+rules and `CredalPartition` do check that masses are masses.
 """
 
 from evlearn.belief.columns import arrange, expand

@@ -56,7 +56,10 @@ def arrange(
     if values.shape[-1] != len(columns):
         raise ValueError(f"masses has {values.shape[-1]} columns but sets lists {len(columns)} sets.")
     if len(np.unique(columns)) < len(columns):
-        raise ValueError("sets lists a set twice; add the two columns of masses and list it once.")
+        raise ValueError(
+            "sets lists a set twice; add the two columns of masses and list it once. "
+            "A table of zeros and ones must be a NumPy array; a list is read as a list of sets."
+        )
     arranged = np.zeros((*values.shape[:-1], len(family)), dtype=values.dtype)
     arranged[..., columns] = values
     return arranged, family

@@ -167,7 +167,7 @@ def _dubois_prade_two(first: FloatArray, second: FloatArray, focal_sets: FocalSe
         positions = focal_sets.positions(target)
         if (positions < 0).any():
             missing = np.flatnonzero(target[np.argmin(positions)]).tolist()
-            raise ValueError(_missing_set(missing, f"`with_sets([{missing}])`"))
+            raise ValueError(_missing_set(missing, f"with_sets([{missing}])"))
         for column, position in zip(columns, positions, strict=True):
             combined[..., position] += first[..., row] * second[..., column]
     return combined
@@ -253,11 +253,11 @@ def _read_sources(sources: Sources, focal_sets: FocalSets) -> FloatArray:
 def _require_closed(focal_sets: FocalSets, operation: str) -> None:
     gap = focal_sets.intersection_gap if operation == "intersection" else focal_sets.union_gap
     if gap is not None:
-        raise ValueError(_missing_set(gap, f"`closure({operation!r})`"))
+        raise ValueError(_missing_set(gap, f"closure({operation!r})"))
 
 
 def _missing_set(elements: Sequence[int], remedy: str) -> str:
     return (
         f"focal_sets lacks the set of elements {list(elements)}, which this rule can give mass to. Take "
-        f"`larger = focal_sets`.{remedy} and `expand(masses, focal_sets, larger)`."
+        f"`larger = focal_sets.{remedy}` and `expand(masses, focal_sets, larger)`."
     )

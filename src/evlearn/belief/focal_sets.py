@@ -454,6 +454,8 @@ class FocalSets:
         return int(self._membership.shape[0])
 
     def __getitem__(self, position: int) -> tuple[int, ...]:
+        if not isinstance(position, (int, np.integer)):
+            raise TypeError(f"a focal set is found by its number, got {position!r}; use list(focal_sets)[...].")
         return tuple(np.flatnonzero(self._membership[position]).tolist())
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
@@ -475,7 +477,10 @@ class FocalSets:
         return FocalSets.from_membership, (np.array(self._membership), self._names or self.frame_size)
 
     def __repr__(self) -> str:
-        shown = list(self.labels) if len(self) <= 12 else [*self.labels[:6], "...", *self.labels[-2:]]
+        ends = [*range(6), *range(len(self) - 2, len(self))]
+        shown = [label(self._membership[k], self._names) for k in (range(len(self)) if len(self) <= 12 else ends)]
+        if len(self) > 12:
+            shown.insert(6, "...")
         count = f"{len(self)} sets on " if len(self) > 12 else ""
         return f"FocalSets({', '.join(shown)}; {count}{self.frame_size} elements)"
 

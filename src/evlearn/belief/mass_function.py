@@ -50,7 +50,8 @@ class MassFunction:
 
     Examples
     --------
-    A sensor says that the object is a tank or a truck, and is right nine times out of ten:
+    A patch of an image is grass, road, tree, obstacle or sky. A sensor says tree or obstacle, and is reliable with
+    probability 0.9:
 
     >>> from evlearn.belief import MassFunction
     >>> m = MassFunction(["G", "R", "T", "O", "S"])
@@ -62,7 +63,7 @@ class MassFunction:
     >>> m.bel("T,O"), m.pl("G")
     (0.9, 0.1)
 
-    A second sensor says plane or tank. ``+`` is Dempster's rule:
+    Another sensor says grass or tree, with probability 0.8. ``+`` is Dempster's rule:
 
     >>> other = MassFunction(["G", "R", "T", "O", "S"], {"G,T": 0.8, "Ω": 0.2})
     >>> m + other

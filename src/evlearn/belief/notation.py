@@ -104,7 +104,7 @@ def _element(element: int | str, elements: list[int | str], names: tuple[str, ..
     if names is not None and element in names:
         return names.index(str(element))
     numbered = isinstance(element, (int, np.integer)) and not isinstance(element, bool)
-    if names is None and isinstance(element, str) and element.isascii() and element.isdigit():
+    if names is None and isinstance(element, str) and element in map(str, range(size)):
         element, numbered = int(element), True
     if numbered and 0 <= int(element) < size:
         return int(element)

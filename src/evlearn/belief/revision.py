@@ -105,22 +105,22 @@ def normalize(masses: npt.ArrayLike, focal_sets: FocalSets, method: str = "demps
     values = as_mass_array(masses, focal_sets)
     if method not in ("dempster", "yager"):
         raise ValueError(f"method must be 'dempster' or 'yager', got {method!r}.")
-    empty = values[..., 0]
     contradictory = is_contradictory(values)
     if method == "yager" or contradictory.any():
         _require_omega(focal_sets, "normalize")
     normalized = np.array(values)
     normalized[..., 0] = 0
     if method == "yager":
-        normalized[..., -1] += empty
+        normalized[..., -1] += values[..., 0]
     else:
-        normalized /= np.where(contradictory, 1, 1 - empty)[..., None]
-        normalized[contradictory] = np.eye(len(focal_sets))[-1] if contradictory.any() else 0
+        normalized /= np.where(contradictory, 1, support(values))[..., None]
+        if contradictory.any():
+            normalized[contradictory, -1] = 1
     return normalized
 
 
 def is_contradictory(masses: npt.ArrayLike) -> BoolArray:
-    """Say which mass functions put everything on the empty set, and so support nothing.
+    """Say which mass functions have everything on the empty set, and so support nothing.
 
     Parameters
     ----------
@@ -130,9 +130,25 @@ def is_contradictory(masses: npt.ArrayLike) -> BoolArray:
     Returns
     -------
     ndarray of bool of shape (...)
-        Whether the mass of the empty set is one.
+        Whether no other set has any mass.
     """
-    return np.asarray(masses)[..., 0] >= 1
+    return np.asarray(support(np.asarray(masses)) <= 0)
+
+
+def support(masses: FloatArray) -> FloatArray:
+    """The mass that is not on the empty set, as a sum, so that it is zero only if nothing is there.
+
+    Parameters
+    ----------
+    masses : ndarray of shape (..., n_focal_sets)
+        The mass functions.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        The sums.
+    """
+    return np.asarray(masses[..., 1:].sum(axis=-1))
 
 
 def pignistic(masses: npt.ArrayLike, focal_sets: FocalSets) -> FloatArray:

@@ -88,9 +88,8 @@ def as_mass_array(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "
     if values.ndim == 0 or values.shape[-1] != len(focal_sets):
         columns = 1 if values.ndim == 0 else values.shape[-1]
         raise ValueError(
-            f"{name} must have one column for each of the {len(focal_sets)} focal sets, the empty set first, but has "
-            f"{columns}. "
-            "If your columns follow a list of sets of your own, use `evlearn.belief.arrange`."
+            f"{name} must have one column for each of the {len(focal_sets)} focal sets, the empty set first, "
+            f"but has {columns}. If your columns follow a list of sets of your own, use `evlearn.belief.arrange`."
         )
     return values
 

@@ -136,6 +136,8 @@ def rough_masses(candidates: npt.ArrayLike, names: Sequence[str] | None) -> tupl
         The sets that occur.
     """
     values = _read_degrees(candidates, "candidates")
+    if not np.isin(values, (0, 1)).all():
+        raise ValueError("candidates must be True or False; for degrees between them use from_possibilistic.")
     focal_sets = FocalSets.from_membership(np.unique(values, axis=0), _frame(names, values))
     masses = np.zeros((len(values), len(focal_sets)))
     masses[np.arange(len(values)), focal_sets.positions(values)] = 1

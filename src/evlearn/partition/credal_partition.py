@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from evlearn import belief
 from evlearn.belief import FocalSets
+from evlearn.belief.revision import support
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.blocks import row_blocks
 from evlearn.partition import conversions, storage
 from evlearn.partition.relational import PairMasses, masses_of_block, masses_of_pairs
-from evlearn.partition.summary import PartitionSummary, summarize
+from evlearn.partition.summary import PartitionSummary, counted, summarize
 
 _PAIRS_PER_BLOCK = 1 << 21
 _Result = TypeVar("_Result")
@@ -36,7 +37,7 @@ class CredalPartition:
     ----------
     masses : array-like of shape (n_objects, n_focal_sets)
         A row for each object and a column for each focal set. float32, float64 and memory-mapped arrays are kept
-        as they are, without a copy.
+        as they are, without a copy: do not write to them afterwards.
     focal_sets : FocalSets
         What the columns stand for, with the names of the clusters if they have any.
     object_names : sequence of str, default=None
@@ -249,9 +250,9 @@ class CredalPartition:
         """
         plausibilities = belief.contour(self.masses, self.focal_sets)
         if normalize:
-            lost = belief.is_contradictory(self.masses)
-            plausibilities /= np.where(lost, 1, 1 - self.masses[:, 0])[:, None]
-            plausibilities[lost] = 1
+            supported = support(self.masses)
+            plausibilities /= np.where(supported > 0, supported, 1)[:, None]
+            plausibilities[supported <= 0] = 1
         return plausibilities
 
     def to_rough(self, rule: str = "max_mass") -> BoolArray:
@@ -589,10 +590,18 @@ class CredalPartition:
     def __len__(self) -> int:
         return self.n_objects
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CredalPartition):
+            return NotImplemented
+        same_names = self.object_names == other.object_names and self.focal_sets == other.focal_sets
+        return same_names and np.array_equal(self.masses, other.masses)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         return (
-            f"CredalPartition({self.n_objects} objects, {self.n_clusters} clusters, "
-            f"{len(self.focal_sets)} focal sets, {self.masses.dtype})"
+            f"CredalPartition({counted(self.n_objects, 'object')}, {counted(self.n_clusters, 'cluster')}, "
+            f"{counted(len(self.focal_sets), 'focal set')}, {self.masses.dtype})"
         )
 
     def _repr_html_(self) -> str:

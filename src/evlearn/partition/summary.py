@@ -52,6 +52,9 @@ class PartitionSummary:
         """How many objects are torn between clusters."""
         return sum(self.torn.values())
 
+    def _size(self) -> str:
+        return f"{counted(self.n_objects, 'object')}, {counted(self.n_clusters, 'cluster')}"
+
     def _rows(self) -> list[tuple[str, int, str]]:
         return [
             ("sure", self.n_sure, _listing({f"{name}:": count for name, count in self.sure.items()})),
@@ -60,7 +63,7 @@ class PartitionSummary:
         ]
 
     def __str__(self) -> str:
-        lines = [f"{self.n_objects} objects, {self.n_clusters} clusters"]
+        lines = [self._size()]
         for name, count, detail in self._rows():
             share = f"({100 * count / self.n_objects:.1f} %)"
             lines.append(f"  {name:<9}{count:>9} {share:>10}   {detail}".rstrip())
@@ -83,7 +86,7 @@ class PartitionSummary:
             )
             rows.append(f'<tr>{cells}<td style="width:10em">{bar}</td></tr>')
         return (
-            f"<div><strong>{self.n_objects} objects, {self.n_clusters} clusters</strong>"
+            f"<div><strong>{self._size()}</strong>"
             f"<table>{''.join(rows)}</table>"
             f"nonspecificity {self.nonspecificity:.3f} (0: all sure, 1: nothing known)</div>"
         )
@@ -121,6 +124,24 @@ def summarize(assigned: IntArray, focal_sets: FocalSets, nonspecificity: float) 
         n_outliers=int(counts[0]),
         nonspecificity=nonspecificity,
     )
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun, in the plural where it is due.
+
+    Parameters
+    ----------
+    number : int
+        How many there are.
+    noun : str
+        What there is, in the singular.
+
+    Returns
+    -------
+    str
+        For example ``"2 clusters"``.
+    """
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _explained(label: str) -> str:
