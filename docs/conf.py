@@ -1,0 +1,56 @@
+"""How the documentation is built; `make docs` builds it, offline and without warnings."""
+
+import evlearn
+
+project = "evidential-learn"
+copyright = "The evidential-learn developers"
+author = "The evidential-learn developers"
+version = release = evlearn.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.bibtex",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build"]
+default_role = "py:obj"
+toc_object_entries_show_parents = "hide"
+
+# Members are listed by the template of classes, once, on the page of their class.
+numpydoc_show_class_members = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+
+bibtex_bibfiles = ["references.bib"]
+bibtex_reference_style = "author_year"
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "doc_module": ("evlearn",),
+    "backreferences_dir": "gallery/backreferences",
+    "reference_url": {"evlearn": None},
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"{project} {release}"
+html_static_path = ["_static"]
+html_sidebars = {"index": [], "references": []}
+html_show_sourcelink = False
+
+
+def skip_tuple_fields(app, what, name, obj, skip, options):
+    # The fields of a named tuple are told in its Attributes section; Python's own text for them tells nothing.
+    return True if type(obj).__name__ == "_tuplegetter" else None
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_tuple_fields)
