@@ -299,6 +299,7 @@ def test_one_cluster_has_no_nonspecificity():
         (lambda: CredalPartition.from_hard([[0, 1]]), "one label per object"),
         (lambda: CredalPartition.from_hard([0.0, np.nan]), "missing values"),
         (lambda: CredalPartition.from_hard(["a", None]), "missing values"),
+        (lambda: CredalPartition.from_hard(["a", float("nan")]), "missing values"),
         (lambda: CredalPartition.from_hard([-1, -1], noise_label=-1), "nothing but noise_label=-1"),
         (lambda: CredalPartition.from_hard([0, 1], cluster_names=["a"]), "1 names but labels has 2"),
         (lambda: CredalPartition.from_fuzzy([[0.9, 0.9]]), "row 0 sums to 1.8.*from_possibilistic"),

@@ -92,7 +92,7 @@ def consistency_index(first: CredalPartition | npt.ArrayLike, second: CredalPart
     ----------
     first, second : CredalPartition or array-like of labels
         The partitions of the same objects, in the same order. Labels, such as the true classes, become a hard
-        partition, in which -1 is a label like any other; for noise use `CredalPartition.from_hard`.
+        partition, in which -1 is a label like any other; for noise use `evlearn.CredalPartition.from_hard`.
 
     Returns
     -------

@@ -33,9 +33,11 @@ def hard_masses(
         The empty set and the singletons.
     """
     given = np.asarray(labels)
+    if not isinstance(labels, np.ndarray):  # a list of text and NaN would become text
+        given = np.asarray(labels, dtype=object if given.dtype.kind in "US" else None)
     if given.ndim != 1 or len(given) == 0:
         raise ValueError(f"labels must be one label per object, got an array of shape {given.shape}.")
-    if (given.dtype.kind == "f" and not np.isfinite(given).all()) or (given.dtype.kind == "O" and None in given):
+    if given.dtype.kind in "fO" and any(one is None or one != one for one in given):
         raise ValueError("labels has missing values; drop these objects or give them a label.")
     noise = np.zeros(len(given), dtype=bool) if noise_label is None else given == noise_label
     classes, codes = np.unique(given[~noise], return_inverse=True)

@@ -494,11 +494,12 @@ class CredalPartition:
         return CredalPartition(masses, focal_sets, self.object_names, validate=False)
 
     def __getitem__(self, objects: Any) -> CredalPartition:
-        chosen = np.atleast_1d(np.arange(self.n_objects)[objects])
-        if len(chosen) == 0:
+        rows = np.atleast_2d(self.masses[objects])
+        if len(rows) == 0:
             raise IndexError("no object is chosen; a partition has at least one.")
-        rows = self.masses[objects] if isinstance(objects, slice) else self.masses[chosen]
-        names = None if self.object_names is None else tuple(self.object_names[number] for number in chosen)
+        names = None
+        if self.object_names is not None:
+            names = tuple(np.atleast_1d(np.array(self.object_names, dtype=object)[objects]))
         return CredalPartition(rows, self.focal_sets, names, validate=False)
 
     # Files and frames

@@ -1,0 +1,5 @@
+"""Evidential clustering methods."""
+
+from evlearn.cluster.evclus import EVCLUS
+
+__all__ = ["EVCLUS"]

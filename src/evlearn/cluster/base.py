@@ -1,0 +1,79 @@
+"""What all evidential clusterers share: predictions as views of one credal partition."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+
+from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.partition import CredalPartition
+
+
+class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class: an estimator says `predict_mass`, and the other predictions follow from it."""
+
+    def predict_mass(self, X: Any) -> CredalPartition:
+        """The mass functions of objects, new or old.
+
+        Parameters
+        ----------
+        X : array-like
+            The objects.
+
+        Returns
+        -------
+        CredalPartition
+            A mass function for each object.
+        """
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> IntArray:
+        """The most plausible cluster of each object.
+
+        Parameters
+        ----------
+        X : array-like
+            The objects, as for `predict_mass`.
+
+        Returns
+        -------
+        ndarray of int of shape (n_objects,)
+            Cluster numbers.
+        """
+        return self.predict_mass(X).to_hard()
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the clusters, proportional to their plausibilities.
+
+        Parameters
+        ----------
+        X : array-like
+            The objects, as for `predict_mass`.
+
+        Returns
+        -------
+        ndarray of shape (n_objects, n_clusters)
+            Probabilities.
+        """
+        return self.predict_mass(X).to_fuzzy()
+
+    def predict_set(self, X: Any) -> BoolArray:
+        """The clusters that each object may belong to: those that are not dominated by another.
+
+        Parameters
+        ----------
+        X : array-like
+            The objects, as for `predict_mass`.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_objects, n_clusters)
+            Whether the cluster is a candidate.
+        """
+        return self.predict_mass(X).to_rough("interval_dominance")
+
+    def _publish(self, partition: CredalPartition) -> None:
+        self.credal_partition_ = partition
+        self.focal_sets_ = partition.focal_sets
+        self.masses_ = partition.masses
+        self.labels_ = partition.to_hard().astype(np.intp, copy=False)

@@ -1,0 +1,621 @@
+"""EVCLUS: mass functions whose conflicts match the dissimilarities."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evlearn import belief
+from evlearn.belief import FocalSets
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.blocks import row_blocks
+from evlearn.cluster import pairs as pair_tools
+from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
+from evlearn.cluster.irqp import (
+    Descent,
+    Pairs,
+    Penalty,
+    best_start,
+    descend,
+    normalisation,
+    random_masses,
+    stratified,
+    warn_if_unfinished,
+)
+from evlearn.cluster.landmarks import LandmarkModel
+from evlearn.cluster.pairs import AllPairs, Transform
+from evlearn.cluster.stochastic import descend_stochastic
+from evlearn.constraints import PairwiseConstraints
+from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.partition import CredalPartition
+
+_ALL_PAIRS_UP_TO = 2000
+_MANY_OBJECTS_PARTNERS = 200
+_START_OBJECTS = 200
+_START_CANDIDATES = 10
+_REFERENCE_OBJECTS = 500
+_SHOWN_PAIRS = 50_000
+_QUANTILE_SAMPLE = 5_000_000
+
+
+class EVCLUS(EvidentialClusterer):
+    r"""Evidential clustering of objects or dissimilarities: the more alike two objects, the less they conflict.
+
+    EVCLUS looks for one mass function per object such that the degree of conflict of two objects matches their
+    dissimilarity. Objects between clusters get mass on sets of clusters, and objects far from all clusters get
+    mass on the empty set. It needs dissimilarities only, metric or not, takes must-link and cannot-link
+    constraints, and predicts for new objects.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        The number of clusters.
+    focal_sets : {"simple", "pairs", "full", "neighbor_pairs"}, FocalSets or list of sets, default="simple"
+        The sets of clusters that may carry mass, besides the empty set. "simple": single clusters and all clusters
+        together; "pairs": also all pairs; "full": all sets, for up to five clusters or so; "neighbor_pairs": a
+        simple fit first, then again with the pairs of clusters that turn out to be neighbours.
+    include_omega : bool, default=True
+        Whether the set of all clusters belongs to "simple", "pairs" and "neighbor_pairs".
+    n_pair_neighbors : int, default=1
+        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
+    metric : str or callable, default="euclidean"
+        "precomputed" for a square matrix of dissimilarities, or any metric of
+        `sklearn.metrics.pairwise_distances`.
+    transform : {"exponential", "linear", "rank"} or callable, default="exponential"
+        How dissimilarities become target conflicts: :math:`1-e^{-\gamma d^2}` with conflict 0.95 at `d0`,
+        :math:`\min(1,d/d_0)`, the share of pairs that are not farther apart, or a function onto [0, 1].
+    d0 : float, "auto" or None, default=None
+        The dissimilarity from which objects are almost surely in different clusters. None takes a quantile, "auto"
+        tries ten quantiles on a sample and takes the one with the most specific partition.
+    d0_quantile : float, default=0.9
+        The quantile of the dissimilarities that None takes. Lower it for many clusters.
+    n_partners : int, "auto", "all" or array-like of int of shape (n_samples, k), default="auto"
+        How many other objects each object is compared with, or which ones. "auto" means all of up to 2000 objects,
+        and 200 beyond.
+    solver : {"exact", "stochastic", "landmark"}, default="exact"
+        "exact": sweeps over stored pairs, to a minimum. "stochastic": fresh partners in every sweep, no stored
+        distances. "landmark": an exact fit of some objects, and one pass over all others; for millions of objects.
+    n_landmarks : int, default=500
+        The number of landmarks of the landmark solver.
+    loss : {"stress", "mse"}, default="stress"
+        Divide the sum of squared differences by that of the squared targets, or by the number of pairs.
+    xi : float, default=0.5
+        The weight of constraints, between 0 and 1 as a rule.
+    xi_schedule : sequence of float or None, default=None
+        The weights of constraints to fit with, one after the other, each from where the last ended. None means 0,
+        0.05 and `xi`.
+    init : "auto", "random" or array-like of shape (n_samples, n_focal_sets), default="auto"
+        Where to start: from the best of several short fits of a sample, from random masses, or from given masses.
+    n_init : int, default=1
+        How many times to start; the best result is kept.
+    max_iter : int, default=1000
+        The largest number of sweeps.
+    tol : float, default=1e-5
+        A sweep that lowers the objective by less than this share of it is the last.
+    shuffle : bool, default=True
+        Whether sweeps visit the objects in a new random order.
+    pair_update : {"symmetric", "own"}, default="symmetric"
+        "own" draws partners for each object and ignores in its update who else has drawn it, as R's package does;
+        no descent is guaranteed then.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for results that can be repeated.
+    n_jobs : int or None, default=None
+        Threads for starts, for landmark passes and for prediction. The result does not depend on it.
+    masses_file : str, path or None, default=None
+        A file for the masses of the landmark solver, which then stay on disk as a memory map.
+    verbose : int, default=0
+        Whether to report progress, sweep by sweep.
+
+    Attributes
+    ----------
+    credal_partition_ : CredalPartition
+        The result.
+    labels_ : ndarray of int of shape (n_samples,)
+        The most plausible cluster of each object.
+    masses_ : ndarray of shape (n_samples, n_focal_sets)
+        The masses, read-only.
+    focal_sets_ : FocalSets
+        What the columns of the masses stand for.
+    objective_ : float
+        The objective: stress or mean squared difference, with the penalty of constraints. For the landmark solver
+        that of the landmarks, for the stochastic solver that of the last sweep.
+    stress_ : float
+        The objective without the penalty of constraints.
+    objective_history_ : ndarray of shape (n_iter_,)
+        The objective after each sweep.
+    n_iter_ : int
+        The number of sweeps.
+    converged_ : bool
+        Whether the last sweep changed the objective by less than `tol`.
+    d0_ : float
+        The dissimilarity used for `d0`.
+    conflict_, transformed_dissimilarities_ : ndarray
+        Conflicts and targets of at most 50,000 pairs, for a Shepard diagram.
+    n_features_in_ : int
+        The number of attributes, or of objects if `metric` is "precomputed".
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    evlearn.constraints.PairwiseConstraints : Must-link and cannot-link constraints.
+
+    References
+    ----------
+    The method, its version for many objects, and the one with constraints: :cite:t:`denoeux2004evclus`,
+    :cite:t:`denoeux2016kevclus`, :cite:t:`li2018kcevclus`.
+
+    Examples
+    --------
+    >>> from evlearn.cluster import EVCLUS
+    >>> from evlearn.datasets import load_butterfly
+    >>> butterfly = load_butterfly()
+    >>> model = EVCLUS(n_clusters=2, d0=11, random_state=0).fit(butterfly.data)
+    >>> model.credal_partition_.summary()
+    12 objects, 2 clusters
+      sure            10   (83.3 %)   0: 5, 1: 5
+      torn             1    (8.3 %)   Ω (any cluster): 1
+      outliers         1    (8.3 %)
+      nonspecificity 0.313   (0: all sure, 1: nothing known)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        focal_sets: Any = "simple",
+        include_omega: bool = True,
+        n_pair_neighbors: int = 1,
+        metric: Any = "euclidean",
+        transform: Any = "exponential",
+        d0: Any = None,
+        d0_quantile: float = 0.9,
+        n_partners: Any = "auto",
+        solver: str = "exact",
+        n_landmarks: int = 500,
+        loss: str = "stress",
+        xi: float = 0.5,
+        xi_schedule: Any = None,
+        init: Any = "auto",
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        shuffle: bool = True,
+        pair_update: str = "symmetric",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        masses_file: str | os.PathLike[str] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.focal_sets = focal_sets
+        self.include_omega = include_omega
+        self.n_pair_neighbors = n_pair_neighbors
+        self.metric = metric
+        self.transform = transform
+        self.d0 = d0
+        self.d0_quantile = d0_quantile
+        self.n_partners = n_partners
+        self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.loss = loss
+        self.xi = xi
+        self.xi_schedule = xi_schedule
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.pair_update = pair_update
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.masses_file = masses_file
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> "EVCLUS":
+        """Find the mass functions of the objects.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            Attributes, or dissimilarities if `metric` is "precomputed".
+        y : None, default=None
+            Not used; present for scikit-learn's conventions.
+        constraints : PairwiseConstraints, default=None
+            Pairs of objects that must, or cannot, be in the same cluster.
+
+        Returns
+        -------
+        EVCLUS
+            The fitted estimator.
+        """
+        self._check_parameters()
+        data = self._read(X, reset=True)
+        if constraints is not None:
+            constraints.check_objects(len(data))
+        random = check_random_state(self.random_state)
+        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
+        fit = {"exact": self._fit_exact, "landmark": self._fit_landmark, "stochastic": self._fit_stochastic}
+        fit[self.solver](data, focal_sets, constraints, random)
+        return self
+
+    def predict_mass(self, X: Any) -> CredalPartition:
+        """The mass functions of objects, new or old, compared with objects of the training set.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features) or (n_objects, n_training_objects)
+            Attributes, or dissimilarities to the objects of the training set if `metric` is "precomputed".
+
+        Returns
+        -------
+        CredalPartition
+            A mass function for each object.
+        """
+        check_is_fitted(self)
+        data = self._read(X, reset=False)
+        return CredalPartition(self._model.masses_of(data, n_jobs=self.n_jobs), self.focal_sets_, validate=False)
+
+    def stress(self, X: Any, *, n_pairs: int = 100_000, random_state: Any = None) -> float:
+        """The stress of the fitted partition on pairs drawn anew: how well it fits pairs that it has not seen.
+
+        Parameters
+        ----------
+        X : array-like
+            The objects of the training set, in the same order.
+        n_pairs : int, default=100000
+            About how many pairs to draw.
+        random_state : int, RandomState instance or None, default=None
+            The seed, for results that can be repeated.
+
+        Returns
+        -------
+        float
+            The sum of squared differences of conflicts and targets, divided by that of the squared targets.
+        """
+        check_is_fitted(self)
+        data = self._read(X, reset=False)
+        if len(data) != len(self.masses_):
+            raise ValueError(f"X has {len(data)} objects but the model was fitted to {len(self.masses_)}.")
+        random = check_random_state(random_state)
+        residuals = squares = 0.0
+        drawn = 0
+        while drawn < n_pairs:
+            ring = random.permutation(len(data))[: max(n_pairs - drawn, 2)]
+            delta = self._transform(pair_tools.ring_distances(data, ring, self.metric))
+            M = self.masses_[ring].astype(np.float64, copy=False)
+            conflicts = np.einsum("ij,ij->i", M @ self.focal_sets_.conflict_matrix, np.roll(M, -1, axis=0))
+            residuals += float(((conflicts - delta) ** 2).sum())
+            squares += float((delta**2).sum())
+            drawn += len(ring)
+        return residuals / squares if squares > 0 else 0.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+    # The data and the problem
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def _check_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, 1)
+        check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
+        check_integer("n_landmarks", self.n_landmarks, 2)
+        check_integer("n_init", self.n_init, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        check_real("tol", self.tol, 0)
+        check_real("xi", self.xi, 0)
+        check_real("d0_quantile", self.d0_quantile, 0, 1, open_low=True)
+        check_choice("solver", self.solver, ("exact", "stochastic", "landmark"))
+        check_choice("loss", self.loss, ("stress", "mse"))
+        check_choice("pair_update", self.pair_update, ("symmetric", "own"))
+        if not callable(self.transform):
+            check_choice("transform", self.transform, pair_tools.TRANSFORMS)
+        if not (self.d0 is None or (isinstance(self.d0, str) and self.d0 == "auto")):
+            check_real("d0", self.d0, 0, open_low=True)
+        if isinstance(self.n_partners, str):
+            check_choice("n_partners", self.n_partners, ("auto", "all"))
+        elif np.ndim(self.n_partners) == 0:
+            check_integer("n_partners", self.n_partners, 1)
+
+    def _read(self, X: Any, *, reset: bool) -> FloatArray:
+        data: FloatArray = validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
+        )
+        if not self._precomputed:
+            return data
+        if (data < 0).any():
+            raise ValueError(
+                "X has negative dissimilarities; with metric='precomputed' they must not be negative."
+            )
+        if not reset:
+            return data
+        if data.shape[0] != data.shape[1]:
+            raise ValueError(f"X must be a square matrix if metric='precomputed', got shape {data.shape}.")
+        return pair_tools.symmetric_dissimilarities(data)
+
+    def _partners(self, n_objects: int) -> int | None:
+        """The number of partners of each object, or None for all."""
+        if np.ndim(self.n_partners) == 2:
+            return int(np.shape(self.n_partners)[1])
+        if isinstance(self.n_partners, str):
+            everything = self.n_partners == "all" or n_objects <= _ALL_PAIRS_UP_TO
+            return None if everything else _MANY_OBJECTS_PARTNERS
+        return None if self.n_partners >= n_objects - 1 else int(self.n_partners)
+
+    def _pose(self, data: FloatArray, random: np.random.RandomState) -> tuple[Pairs, Transform]:
+        """The pairs with their targets, and the transform that made them."""
+        given = np.ndim(self.n_partners) == 2
+        n_partners = self._partners(len(data))
+        if n_partners is None:
+            distances = self._square(data, np.arange(len(data)))
+            used = distances[~np.eye(len(data), dtype=bool)]
+            transform = self._make_transform(data, used, random)
+            return AllPairs(_targets(distances, transform)), transform
+        own = self.pair_update == "own"
+        if given:
+            partners = pair_tools.read_partners(self.n_partners, len(data))
+            distances = pair_tools.partner_distances(data, partners, self.metric)
+        elif own:
+            partners = pair_tools.draw_partners(len(data), n_partners, random)
+            distances = pair_tools.partner_distances(data, partners, self.metric)
+        else:
+            partners, distances = pair_tools.sample_rings(data, n_partners, self.metric, random)
+        transform = self._make_transform(data, distances.reshape(-1), random)
+        for block in row_blocks(len(distances)):
+            distances[block] = transform(distances[block])
+        if given and not own:
+            return pair_tools.symmetrize(partners, distances), transform
+        return pair_tools.regular_graph(partners, distances, symmetric=not own), transform
+
+    def _square(self, data: FloatArray, chosen: IntArray) -> FloatArray:
+        """The dissimilarities of some objects with each other, in double precision."""
+        if self._precomputed:
+            return np.asarray(data[np.ix_(chosen, chosen)], dtype=np.float64)
+        return pair_tools.distances_between(data[chosen], data[chosen], self.metric)
+
+    def _make_transform(self, data: FloatArray, used: FloatArray, random: np.random.RandomState) -> Transform:
+        used = used[:: len(used) // _QUANTILE_SAMPLE + 1]
+        ranks = np.sort(used) if self.transform == "rank" else None
+        if isinstance(self.d0, str):
+            return self._scan_d0(data, used, ranks, random)
+        d0 = float(np.quantile(used, self.d0_quantile)) if self.d0 is None else float(self.d0)
+        # More than a share d0_quantile of the pairs are duplicates: any positive scale tells them from the rest.
+        return Transform(self.transform, d0 if d0 > 0 else float(used.max(initial=0)) or 1.0, ranks)
+
+    def _scan_d0(
+        self, data: FloatArray, used: FloatArray, ranks: FloatArray | None, random: np.random.RandomState
+    ) -> Transform:
+        """The quantile, of ten, whose partition of a sample is the most specific."""
+        chosen = random.permutation(len(data))[:_START_OBJECTS]
+        distances = self._square(data, chosen)
+        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
+        candidates = []
+        for d0 in np.unique(np.quantile(used, np.arange(1, 11) / 10)):
+            if d0 > 0:
+                transform = Transform(self.transform, float(d0), ranks)
+                masses = best_start(_targets(distances, transform), focal_sets, random, n_candidates=4)
+                vague = CredalPartition(masses, focal_sets, validate=False).nonspecificity()
+                candidates.append((vague, transform))
+        return min(candidates, key=lambda one: one[0])[1] if candidates else Transform(self.transform, 1.0, ranks)
+
+    # The solvers
+
+    def _fit_exact(
+        self,
+        data: FloatArray,
+        focal_sets: FocalSets,
+        constraints: PairwiseConstraints | None,
+        random: np.random.RandomState,
+    ) -> None:
+        pairs, transform = self._pose(data, random)
+        seeds = random.randint(np.iinfo(np.int32).max, size=self.n_init)
+        states = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._descend)(data, pairs, transform, focal_sets, constraints, np.random.RandomState(seed))
+            for seed in seeds
+        )
+        state = min(states, key=lambda one: one.objective)
+        if isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs":
+            state, focal_sets = self._refine_pairs(pairs, focal_sets, state, constraints, random)
+        warn_if_unfinished(state, self.max_iter)
+        Y = state.masses @ focal_sets.conflict_matrix
+        self._finish(data, state.masses, focal_sets, state, transform, random)
+        self.conflict_, self.transformed_dissimilarities_ = pairs.conflicts(state.masses, Y, _SHOWN_PAIRS)
+
+    def _descend(
+        self,
+        data: FloatArray,
+        pairs: Pairs,
+        transform: Transform,
+        focal_sets: FocalSets,
+        constraints: PairwiseConstraints | None,
+        random: np.random.RandomState,
+    ) -> Descent:
+        """One start and its descent, through the schedule of the constraints' weight."""
+        state = Descent(self._start(data, transform, focal_sets, random), np.inf)
+        for xi in self._schedule(constraints):
+            if not state.interrupted:
+                state = self._sweep(pairs, state.masses, focal_sets, constraints, xi, random)
+        return state
+
+    def _schedule(self, constraints: PairwiseConstraints | None) -> Sequence[float]:
+        if constraints is None or len(constraints) == 0:
+            return [0.0]
+        return sorted({0.0, min(0.05, self.xi), self.xi}) if self.xi_schedule is None else self.xi_schedule
+
+    def _sweep(
+        self,
+        pairs: Pairs,
+        masses: FloatArray,
+        focal_sets: FocalSets,
+        constraints: PairwiseConstraints | None,
+        xi: float,
+        random: np.random.RandomState,
+    ) -> Descent:
+        return descend(
+            pairs,
+            masses,
+            focal_sets,
+            eta=normalisation(pairs, self.loss),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            penalty=Penalty.of(constraints, xi, focal_sets) if constraints is not None and xi > 0 else None,
+            random=random if self.shuffle else None,
+            report=self._report if self.verbose else None,
+        )
+
+    def _refine_pairs(
+        self,
+        pairs: Pairs,
+        focal_sets: FocalSets,
+        state: Descent,
+        constraints: PairwiseConstraints | None,
+        random: np.random.RandomState,
+    ) -> tuple[Descent, FocalSets]:
+        """Add the pairs of neighbouring clusters, and descend from where the first fit ended."""
+        partition = CredalPartition(state.masses, focal_sets, validate=False)
+        larger = focal_sets.with_sets(neighbor_pairs(cluster_similarity(partition), self.n_pair_neighbors))
+        masses = belief.expand(state.masses, focal_sets, larger)
+        xi = 0.0 if constraints is None else self.xi
+        return self._sweep(pairs, masses, larger, constraints, xi, random), larger
+
+    def _start(
+        self, data: FloatArray, transform: Transform, focal_sets: FocalSets, random: np.random.RandomState
+    ) -> FloatArray:
+        """Masses to start from."""
+        if not isinstance(self.init, str):
+            masses = belief.check_masses(self.init, focal_sets, name="init")
+            if masses.shape != (len(data), len(focal_sets)):
+                raise ValueError(f"init must have shape {(len(data), len(focal_sets))}, got {masses.shape}.")
+            return masses
+        check_choice("init", self.init, ("auto", "random"))
+        if self.init == "random":
+            return random_masses(len(data), len(focal_sets), random)
+        size = max(_START_OBJECTS, 20 * self.n_clusters)
+        if len(data) <= size:
+            delta = _targets(self._square(data, np.arange(len(data))), transform)
+            return best_start(delta, focal_sets, random, n_candidates=_START_CANDIDATES)
+        chosen = np.sort(random.permutation(len(data))[:size])
+        delta = _targets(self._square(data, chosen), transform)
+        known = best_start(delta, focal_sets, random, n_candidates=_START_CANDIDATES)
+        model = self._make_model(data, chosen, known, focal_sets, transform)
+        return model.masses_of(data, out=np.empty((len(data), len(focal_sets))))
+
+    def _fit_landmark(
+        self,
+        data: FloatArray,
+        focal_sets: FocalSets,
+        constraints: PairwiseConstraints | None,
+        random: np.random.RandomState,
+    ) -> None:
+        _refuse_constraints(constraints, "landmark")
+        chosen = np.sort(random.permutation(len(data))[: self.n_landmarks])
+        distances = self._square(data, chosen)
+        transform = self._make_transform(data, distances[~np.eye(len(chosen), dtype=bool)], random)
+        pairs = AllPairs(_targets(distances, transform))
+        known = best_start(pairs.delta, focal_sets, random, n_candidates=_START_CANDIDATES * self.n_init)
+        state = self._sweep(pairs, known, focal_sets, None, 0.0, random)
+        if isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs":
+            state, focal_sets = self._refine_pairs(pairs, focal_sets, state, None, random)
+        warn_if_unfinished(state, self.max_iter)
+        self._model = self._make_model(data, chosen, state.masses, focal_sets, transform)
+        out = None
+        if self.masses_file is not None:
+            shape = (len(data), len(focal_sets))
+            out = np.lib.format.open_memmap(self.masses_file, mode="w+", dtype=data.dtype, shape=shape)
+        masses = self._model.masses_of(data, n_jobs=self.n_jobs, out=out)
+        self._finish(data, masses, focal_sets, state, transform, random)
+        Y = state.masses @ focal_sets.conflict_matrix
+        self.conflict_, self.transformed_dissimilarities_ = pairs.conflicts(state.masses, Y, _SHOWN_PAIRS)
+
+    def _fit_stochastic(
+        self,
+        data: FloatArray,
+        focal_sets: FocalSets,
+        constraints: PairwiseConstraints | None,
+        random: np.random.RandomState,
+    ) -> None:
+        _refuse_constraints(constraints, "stochastic")
+        if isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs":
+            raise ValueError("focal_sets='neighbor_pairs' needs solver 'exact' or 'landmark', got 'stochastic'.")
+        rings = [pair_tools.ring_distances(data, random.permutation(len(data))[:100_000], self.metric)]
+        while sum(map(len, rings)) < 100_000:
+            rings.append(pair_tools.ring_distances(data, random.permutation(len(data)), self.metric))
+        transform = self._make_transform(data, np.concatenate(rings), random)
+        state = descend_stochastic(
+            data,
+            self._start(data, transform, focal_sets, random),
+            focal_sets,
+            transform,
+            self.metric,
+            n_partners=self._partners(len(data)) or min(_MANY_OBJECTS_PARTNERS, len(data)),
+            block_size=min(256, max(1, len(data) // 4)),
+            tol=max(self.tol, 1e-3),
+            max_iter=min(self.max_iter, 50),
+            random=random,
+            report=self._report if self.verbose else None,
+        )
+        # Fresh draws never stop moving; fifty sweeps are enough where they settle at all.
+        state.converged = state.converged or len(state.history) == 50
+        warn_if_unfinished(state, self.max_iter)
+        self._finish(data, state.masses, focal_sets, state, transform, random)
+        ring = random.permutation(len(data))[:_SHOWN_PAIRS]
+        rows = state.masses[ring]
+        self.conflict_ = np.einsum("ij,ij->i", rows @ focal_sets.conflict_matrix, np.roll(rows, -1, axis=0))
+        self.transformed_dissimilarities_ = transform(pair_tools.ring_distances(data, ring, self.metric))
+
+    # The result
+
+    def _make_model(
+        self, data: FloatArray, chosen: IntArray, masses: FloatArray, focal_sets: FocalSets, transform: Transform
+    ) -> LandmarkModel:
+        landmarks = None if self._precomputed else data[chosen]
+        return LandmarkModel(chosen, landmarks, masses, focal_sets, transform, self.metric)
+
+    def _finish(
+        self,
+        data: FloatArray,
+        masses: FloatArray,
+        focal_sets: FocalSets,
+        state: Descent,
+        transform: Transform,
+        random: np.random.RandomState,
+    ) -> None:
+        self._publish(CredalPartition(masses, focal_sets, validate=False))
+        if self.solver != "landmark":
+            chosen = stratified(self.labels_, _REFERENCE_OBJECTS, random)
+            known = np.ascontiguousarray(masses[chosen])
+            self._model = self._make_model(data, chosen, known, focal_sets, transform)
+        self._transform = transform
+        self.d0_ = transform.d0
+        self.objective_ = state.objective
+        self.stress_ = state.stress
+        self.objective_history_ = np.array(state.history)
+        self.n_iter_ = len(state.history)
+        self.converged_ = state.converged
+
+    def _report(self, sweep: int, objective: float) -> None:
+        print(f"EVCLUS sweep {sweep:>4}   objective {objective:.9f}", flush=True)
+
+
+def _targets(distances: FloatArray, transform: Transform) -> FloatArray:
+    delta = np.array(transform(distances), dtype=np.float64, order="C")
+    np.fill_diagonal(delta, 0)
+    return delta
+
+
+def _refuse_constraints(constraints: PairwiseConstraints | None, solver: str) -> None:
+    if constraints is not None and len(constraints):
+        raise ValueError(f"constraints need solver='exact', got solver={solver!r}.")
+
+
+__all__ = ["EVCLUS"]

@@ -1,0 +1,94 @@
+"""Which sets of clusters may carry mass: from a word to a family, and pairs chosen from a first fit."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from evlearn.belief import FocalSets
+from evlearn.belief.types import FloatArray
+from evlearn.partition import CredalPartition
+
+KINDS = ("simple", "pairs", "full", "neighbor_pairs")
+
+
+def make_focal_sets(focal_sets: Any, n_clusters: int, *, include_omega: bool = True) -> FocalSets:
+    """The family that the parameter `focal_sets` of an estimator stands for.
+
+    Parameters
+    ----------
+    focal_sets : {"simple", "pairs", "full", "neighbor_pairs"}, FocalSets or iterable of sets
+        What the user asked for. "neighbor_pairs" begins with the simple family.
+    n_clusters : int
+        The number of clusters.
+    include_omega : bool, default=True
+        Whether the set of all clusters belongs to the named families.
+
+    Returns
+    -------
+    FocalSets
+        The family; all singletons belong to it.
+    """
+    if isinstance(focal_sets, str):
+        if focal_sets not in KINDS:
+            raise ValueError(f"focal_sets must be one of {list(KINDS)} or a list of sets, got {focal_sets!r}.")
+        if focal_sets == "full":
+            return FocalSets.full(n_clusters)
+        if focal_sets == "pairs":
+            return FocalSets.pairs(n_clusters, include_omega=include_omega)
+        return FocalSets.simple(n_clusters) if include_omega else FocalSets.singletons(n_clusters)
+    if not isinstance(focal_sets, (FocalSets, Iterable)):
+        raise ValueError(f"focal_sets must be one of {list(KINDS)} or a list of sets, got {focal_sets!r}.")
+    family = focal_sets if isinstance(focal_sets, FocalSets) else FocalSets(focal_sets, n_clusters)
+    if family.frame_size != n_clusters:
+        raise ValueError(f"focal_sets is on {family.frame_size} clusters but n_clusters is {n_clusters}.")
+    missing = np.flatnonzero(family.singleton_positions < 0)
+    if len(missing):
+        raise ValueError(
+            f"focal_sets lacks the single cluster {missing[0]}; every cluster needs a set of its own, "
+            f"so add ({missing[0]},)."
+        )
+    return family
+
+
+def cluster_similarity(partition: CredalPartition) -> FloatArray:
+    """How much two clusters share objects: the sum of products of their plausibilities.
+
+    Parameters
+    ----------
+    partition : CredalPartition
+        A first result.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, n_clusters)
+        Symmetric similarities.
+    """
+    useful = partition.masses[:, 1:].sum(axis=1) > 0
+    plausibility = partition.to_possibilistic(normalize=True)[useful].astype(np.float64, copy=False)
+    return np.asarray(plausibility.T @ plausibility)
+
+
+def neighbor_pairs(similarity: FloatArray, n_neighbors: int) -> list[tuple[int, int]]:
+    """Pairs of clusters of which each is among the other's most similar ones.
+
+    Parameters
+    ----------
+    similarity : ndarray of shape (n_clusters, n_clusters)
+        Symmetric similarities; the diagonal does not count.
+    n_neighbors : int
+        How many of the most similar clusters count as neighbours.
+
+    Returns
+    -------
+    list of pairs of int
+        The pairs, in order.
+    """
+    others = np.array(similarity, dtype=np.float64)
+    np.fill_diagonal(others, -np.inf)
+    n_clusters = len(others)
+    nearest = np.argsort(-others, axis=1, kind="stable")[:, : min(n_neighbors, n_clusters - 1)]
+    is_near = np.zeros((n_clusters, n_clusters), dtype=bool)
+    np.put_along_axis(is_near, nearest, True, axis=1)
+    first, second = np.nonzero(np.triu(is_near & is_near.T, k=1))
+    return list(zip(first.tolist(), second.tolist(), strict=True))

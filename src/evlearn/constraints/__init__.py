@@ -1,0 +1,5 @@
+"""What is known beforehand about pairs of objects: same cluster, or different clusters."""
+
+from evlearn.constraints.pairwise import PairwiseConstraints
+
+__all__ = ["PairwiseConstraints"]

@@ -1,0 +1,1 @@
+"""Hot loops: arrays in, arrays out. Kernels validate nothing and draw no random numbers."""

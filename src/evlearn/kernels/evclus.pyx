@@ -1,0 +1,266 @@
+r"""Sweeps over the rows of the EVCLUS stress.
+
+With :math:`y_j=Cm_j` the conflict of objects i and j is :math:`\kappa_{ij}=m_i^Ty_j`, and row i of
+
+.. math:: J=\eta\sum_{(i,j)}(m_i^Ty_j-\delta_{ij})^2+\rho\sum_{\text{constraints}}m_i^TZm_j
+
+is a quadratic programme over the simplex (`simplex_qp`) with, up to the factor :math:`2\eta`,
+
+.. math:: Q=\sum_jy_jy_j^T,\qquad u=-\sum_j\delta_{ij}y_j+\frac{\rho}{2\eta}\sum_{j}Zm_j .
+
+Shapes: M and Y are (n, f), C and Z are (f, f), delta is (n, n) or runs along the pairs of a graph in CSR form
+(indptr (n + 1), indices and delta of its length). All of M and Y change in place. A sweep returns the exact change of
+:math:`J/(2\eta)`, for every pair is in the problem of both of its rows.
+"""
+
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from evlearn.kernels.simplex_qp cimport solve_simplex_qp, work_size
+
+cdef extern from "gram.h" nogil:
+    int evlearn_padded(int f) noexcept
+    void evlearn_gram_double(
+        double* Q, double* u, double* rows, const double* Y, const int* indices, const double* targets,
+        Py_ssize_t count, int f) noexcept
+    void evlearn_gram_float(
+        double* Q, double* u, double* rows, const double* Y, const int* indices, const float* targets,
+        Py_ssize_t count, int f) noexcept
+    void evlearn_sum(double* u, const double* Y, const double* delta, Py_ssize_t n, int f) noexcept
+    void EVLEARN_PREFETCH(const void* address) noexcept
+
+ctypedef fused real:
+    float
+    double
+
+cdef enum:
+    AHEAD = 12
+
+cdef struct Buffers:
+    double* Q
+    double* u
+    double* m
+    double* work
+    double* padded  # Q with padded rows, while it is summed
+    double* rows    # four partners
+    int* places
+
+
+cdef int allocate(Buffers* buffers, int f) except -1:
+    cdef int ld = evlearn_padded(f)
+    buffers.Q = <double*>calloc(f * f + 2 * f + work_size(f) + (f + 4) * ld, sizeof(double))
+    buffers.places = <int*>malloc(2 * f * sizeof(int))
+    if buffers.Q == NULL or buffers.places == NULL:
+        release(buffers)
+        raise MemoryError
+    buffers.u = buffers.Q + f * f
+    buffers.m = buffers.u + f
+    buffers.work = buffers.m + f
+    buffers.padded = buffers.work + work_size(f)
+    buffers.rows = buffers.padded + f * ld
+    return 0
+
+
+cdef void release(Buffers* buffers) noexcept nogil:
+    free(buffers.Q)
+    free(buffers.places)
+
+
+cdef inline void gather(
+    Buffers* buffers, const double[:, ::1] Y, const Py_ssize_t[::1] indptr, const int[::1] indices,
+    const real[::1] delta, Py_ssize_t i, int f
+) noexcept nogil:
+    """Pose the problem of row i: sums over its partners of y y' and of -delta y."""
+    cdef Py_ssize_t start = indptr[i], count = indptr[i + 1] - indptr[i]
+    cdef int ld = evlearn_padded(f), a, b
+    memset(buffers.padded, 0, f * ld * sizeof(double))
+    memset(buffers.u, 0, f * sizeof(double))
+    if count > 0:
+        if real is float:
+            evlearn_gram_float(
+                buffers.padded, buffers.u, buffers.rows, &Y[0, 0], &indices[start], &delta[start], count, f)
+        else:
+            evlearn_gram_double(
+                buffers.padded, buffers.u, buffers.rows, &Y[0, 0], &indices[start], &delta[start], count, f)
+    for a in range(f):
+        for b in range(a + 1):
+            buffers.Q[a * f + b] = buffers.Q[b * f + a] = buffers.padded[a * ld + b]
+
+
+cdef inline double objective(const double* Q, const double* u, const double* m, int f) noexcept nogil:
+    cdef int a, b
+    cdef double total = 0.0, row
+    for a in range(f):
+        if m[a] != 0.0:
+            row = 0.0
+            for b in range(f):
+                row += Q[a * f + b] * m[b]
+            total += m[a] * (0.5 * row + u[a])
+    return total
+
+
+cdef inline void add_constraints(
+    double* u, const double* M, const Py_ssize_t[::1] indptr, const Py_ssize_t[::1] partners,
+    const unsigned char[::1] kinds, const double[:, :, ::1] Z, double weight, Py_ssize_t i, int f
+) noexcept nogil:
+    """Add the linear terms of the constraints on object i; Z[0] is for must-link and Z[1] for cannot-link."""
+    cdef Py_ssize_t e
+    cdef int a, b
+    cdef double value
+    cdef const double* other
+    cdef const double* form
+    for e in range(indptr[i], indptr[i + 1]):
+        other = M + partners[e] * f
+        form = &Z[kinds[e], 0, 0]
+        for a in range(f):
+            value = 0.0
+            for b in range(f):
+                value += form[a * f + b] * other[b]
+            u[a] += weight * value
+
+
+cdef inline double update_row(
+    Buffers* buffers, double* m, double* y, const double* C, int f
+) noexcept nogil:
+    """Solve the row problem in the buffers from m; store m and y = C m; return the change of the objective."""
+    cdef int a, b
+    cdef double before, after, value
+    before = objective(buffers.Q, buffers.u, m, f)
+    for a in range(f):
+        buffers.m[a] = m[a]
+    solve_simplex_qp(buffers.Q, buffers.u, buffers.m, f, buffers.work, buffers.places)
+    after = objective(buffers.Q, buffers.u, buffers.m, f)
+    if after >= before:
+        return 0.0
+    for a in range(f):
+        m[a] = buffers.m[a]
+    for a in range(f):
+        value = 0.0
+        for b in range(f):
+            value += C[a * f + b] * m[b]
+        y[a] = value
+    return after - before
+
+
+def sweep_graph(
+    double[:, ::1] M, double[:, ::1] Y, const double[:, ::1] C,
+    const Py_ssize_t[::1] indptr, const int[::1] indices, const real[::1] delta, const int[::1] order,
+    const Py_ssize_t[::1] constraint_indptr, const Py_ssize_t[::1] constraint_partners,
+    const unsigned char[::1] constraint_kinds, const double[:, :, ::1] Z, double constraint_weight, double ridge,
+):
+    """Update the rows in `order`, each against its partners in the graph."""
+    cdef:
+        Py_ssize_t t, i
+        int f = <int>M.shape[1], a
+        double change = 0.0
+        bint constrained = constraint_partners.shape[0] > 0
+        Buffers buffers
+    allocate(&buffers, f)
+    with nogil:
+        for t in range(order.shape[0]):
+            i = order[t]
+            gather(&buffers, Y, indptr, indices, delta, i, f)
+            if constrained:
+                add_constraints(
+                    buffers.u, &M[0, 0], constraint_indptr, constraint_partners, constraint_kinds, Z,
+                    constraint_weight, i, f,
+                )
+            for a in range(f):
+                buffers.Q[a * f + a] += ridge
+            change += update_row(&buffers, &M[i, 0], &Y[i, 0], &C[0, 0], f)
+    release(&buffers)
+    return change
+
+
+def gather_graph(
+    const double[:, ::1] Y, const Py_ssize_t[::1] indptr, const int[::1] indices, const real[::1] delta,
+    const int[::1] order,
+):
+    """What `sweep_graph` cannot do without: gather the partners of every row and sum their products."""
+    cdef:
+        Py_ssize_t t, i
+        int f = <int>Y.shape[1]
+        double total = 0.0
+        Buffers buffers
+    allocate(&buffers, f)
+    with nogil:
+        for t in range(order.shape[0]):
+            i = order[t]
+            gather(&buffers, Y, indptr, indices, delta, i, f)
+            total += buffers.Q[0] + buffers.u[0]
+    release(&buffers)
+    return total
+
+
+def residuals_graph(
+    const double[:, ::1] M, const double[:, ::1] Y, const Py_ssize_t[::1] indptr, const int[::1] indices,
+    const real[::1] delta,
+):
+    """The sum over the pairs of the graph, each direction counted, of the squared difference of conflict and delta."""
+    cdef:
+        Py_ssize_t i, e, stop
+        int f = <int>M.shape[1], a
+        double total = 0.0, row, value
+    with nogil:
+        for i in range(M.shape[0]):
+            stop = indptr[i + 1]
+            row = 0.0
+            for e in range(indptr[i], stop):
+                if e + AHEAD < stop:
+                    EVLEARN_PREFETCH(&Y[indices[e + AHEAD], 0])
+                value = -delta[e]
+                for a in range(f):
+                    value += M[i, a] * Y[indices[e], a]
+                row += value * value
+            total += row
+    return total
+
+
+def sweep_all_pairs(
+    double[:, ::1] M, double[:, ::1] Y, const double[:, ::1] C, const double[:, ::1] delta, const int[::1] order,
+    const Py_ssize_t[::1] constraint_indptr, const Py_ssize_t[::1] constraint_partners,
+    const unsigned char[::1] constraint_kinds, const double[:, :, ::1] Z, double constraint_weight, double ridge,
+):
+    """Update the rows in `order`, each against all others; the diagonal of delta must be zero."""
+    cdef:
+        Py_ssize_t n = M.shape[0], t, i, j
+        int f = <int>M.shape[1], a, b
+        double change = 0.0
+        bint constrained = constraint_partners.shape[0] > 0
+        Buffers buffers
+        double* G
+    allocate(&buffers, f)
+    G = <double*>malloc(f * f * sizeof(double))
+    if G == NULL:
+        release(&buffers)
+        raise MemoryError
+    with nogil:
+        # The sum of y y' over all objects; kept by rank-one changes, and summed anew with every sweep.
+        memset(G, 0, f * f * sizeof(double))
+        for j in range(n):
+            for a in range(f):
+                for b in range(f):
+                    G[a * f + b] += Y[j, a] * Y[j, b]
+        for t in range(order.shape[0]):
+            i = order[t]
+            memset(buffers.u, 0, f * sizeof(double))
+            evlearn_sum(buffers.u, &Y[0, 0], &delta[i, 0], n, f)
+            for a in range(f):
+                for b in range(f):
+                    G[a * f + b] -= Y[i, a] * Y[i, b]
+                    buffers.Q[a * f + b] = G[a * f + b]
+                buffers.Q[a * f + a] += ridge
+            if constrained:
+                add_constraints(
+                    buffers.u, &M[0, 0], constraint_indptr, constraint_partners, constraint_kinds, Z,
+                    constraint_weight, i, f,
+                )
+            change += update_row(&buffers, &M[i, 0], &Y[i, 0], &C[0, 0], f)
+            for a in range(f):
+                for b in range(f):
+                    G[a * f + b] += Y[i, a] * Y[i, b]
+    free(G)
+    release(&buffers)
+    return change

@@ -1,0 +1,259 @@
+r"""Exact minimisation of a convex quadratic over the simplex, warm started, for millions of small problems.
+
+.. math:: \min_m\ \tfrac12m^TQm+u^Tm\quad\text{subject to}\quad \mathbf 1^Tm=1,\ m\ge0
+
+with Q symmetric and positive semidefinite (f by f) and u of length f. A primal active-set method: on the support P
+of m, solve for the minimiser on the face; where it leaves the simplex, stop at the boundary and drop what became
+zero; where it stays inside, add the set with the most negative reduced gradient, or stop.
+
+The certificate: with g = Qm + u and nu = m'g, no g_q is below nu by more than 1e-12 times the size of the problem, so
+the objective is within that of its minimum. A singular Q is normal (duplicate objects, sets that nobody uses). Along
+a direction without curvature either the slope is zero, and the direction is left out, or the minimum lies on the
+boundary, and one goes there.
+"""
+
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+
+from libc.math cimport fabs, fmax
+from libc.stdlib cimport free, malloc
+
+cdef double SMALLEST = 1e-12   # masses below this do not belong to the support of a start
+cdef double GAP = 1e-12        # of the reduced gradient, relative to the problem
+cdef double FLAT = 1e-12       # curvature, relative to the diagonal, that counts as none
+
+
+cdef Py_ssize_t work_size(int f) noexcept nogil:
+    return f * f + 4 * f
+
+
+cdef int solve_simplex_qp(
+    const double* Q, const double* u, double* m, int f, double* work, int* places
+) noexcept nogil:
+    """Minimise from the start m, in place. Returns the number of face problems solved, negative at the cap.
+
+    `work` holds work_size(f) doubles and `places` 2 f ints.
+    """
+    cdef:
+        double* L = work
+        double* g = work + f * f
+        double* step = g + f
+        double* z = step + f
+        double* slope_to = z + f
+        int* P = places
+        int* kept = places + f
+        int p = 0, i, j, q, a, b, k, r, r_place, best, worst, rounds = 0
+        int cap = 20 * f + 50
+        double scale = 0.0, total = 0.0, value, pivot, diagonal, slope, theta, nu, lowest, drop, size
+        bint inside
+
+    for i in range(f * f):
+        scale = fmax(scale, fabs(Q[i]))
+    for i in range(f):
+        scale = fmax(scale, fabs(u[i]))
+        if m[i] > SMALLEST:
+            P[p] = i
+            p += 1
+            total += m[i]
+        else:
+            m[i] = 0.0
+    # The minimum has few sets as a rule: from a crowded start it is nearer to begin at the best corner.
+    if p == 0 or (f > 8 and 2 * p > f):
+        for i in range(f):
+            m[i] = 0.0
+        best = 0
+        for i in range(1, f):
+            if 0.5 * Q[i * f + i] + u[i] < 0.5 * Q[best * f + best] + u[best]:
+                best = i
+        P[0] = best
+        p = 1
+        m[best] = 1.0
+    else:
+        for a in range(p):
+            m[P[a]] /= total
+
+    while rounds < cap:
+        rounds += 1
+        # Gradient at m, for all sets: P is small, and all of it is needed to know when to stop.
+        for i in range(f):
+            value = u[i]
+            for a in range(p):
+                value += Q[i * f + P[a]] * m[P[a]]
+            g[i] = value
+
+        if p > 1:
+            # The largest mass is the one expressed by the others.
+            r_place = 0
+            for a in range(1, p):
+                if m[P[a]] > m[P[r_place]]:
+                    r_place = a
+            r = P[r_place]
+            k = 0
+            inside = True
+            for a in range(p):
+                if a == r_place:
+                    continue
+                i = P[a]
+                diagonal = Q[i * f + i] - 2.0 * Q[i * f + r] + Q[r * f + r]
+                pivot = diagonal
+                # Row of the Cholesky factor of the reduced Hessian, against the places kept so far.
+                for b in range(k):
+                    j = P[kept[b]]
+                    value = Q[i * f + j] - Q[i * f + r] - Q[r * f + j] + Q[r * f + r]
+                    for q in range(b):
+                        value -= L[k * f + q] * L[b * f + q]
+                    value /= L[b * f + b]
+                    L[k * f + b] = value
+                    pivot -= value * value
+                size = fmax(Q[i * f + i], Q[r * f + r])
+                if pivot > FLAT * size and pivot > 0.0:
+                    L[k * f + k] = pivot ** 0.5
+                    kept[k] = a
+                    k += 1
+                    continue
+                # No curvature along z: one step of i against the places kept, by back substitution.
+                slope = g[i] - g[r]
+                total = 1.0
+                for b in range(k - 1, -1, -1):
+                    value = -L[k * f + b]
+                    for q in range(b + 1, k):
+                        value -= L[q * f + b] * z[q]
+                    z[b] = value / L[b * f + b]
+                    slope += (g[P[kept[b]]] - g[r]) * z[b]
+                    total += fabs(z[b])
+                if fabs(slope) <= GAP * scale * (1.0 + total):
+                    continue
+                # Downhill to the boundary, or to the bottom if there is a trace of curvature.
+                value = 1.0 if slope < 0.0 else -1.0
+                for b in range(p):
+                    step[b] = 0.0
+                step[a] = value
+                drop = -value
+                for b in range(k):
+                    step[kept[b]] = value * z[b]
+                    drop -= value * z[b]
+                step[r_place] = drop
+                theta = -1.0
+                for b in range(p):
+                    if step[b] < 0.0 and (theta < 0.0 or -m[P[b]] / step[b] < theta):
+                        theta = -m[P[b]] / step[b]
+                        worst = b
+                if pivot > 0.0 and fabs(slope) / pivot < theta:
+                    theta = fabs(slope) / pivot
+                    worst = -1
+                for b in range(p):
+                    m[P[b]] = fmax(m[P[b]] + theta * step[b], 0.0)
+                if worst < 0:
+                    continue
+                m[P[worst]] = 0.0
+                p -= 1
+                P[worst] = P[p]
+                inside = False
+                break
+            if not inside:
+                continue
+
+            # Newton step on the face: L L' step = -(g - g_r).
+            for b in range(k):
+                value = g[r] - g[P[kept[b]]]
+                for q in range(b):
+                    value -= L[b * f + q] * z[q]
+                z[b] = value / L[b * f + b]
+            for b in range(k - 1, -1, -1):
+                value = z[b]
+                for q in range(b + 1, k):
+                    value -= L[q * f + b] * z[q]
+                z[b] = value / L[b * f + b]
+            for b in range(p):
+                step[b] = 0.0
+            drop = 0.0
+            for b in range(k):
+                step[kept[b]] = z[b]
+                drop -= z[b]
+            step[r_place] = drop
+            theta = 1.0
+            worst = -1
+            for b in range(p):
+                if m[P[b]] + step[b] < 0.0:
+                    value = -m[P[b]] / step[b]
+                    if value < theta:
+                        theta = value
+                        worst = b
+            for b in range(p):
+                m[P[b]] = fmax(m[P[b]] + theta * step[b], 0.0)
+            if worst >= 0:
+                m[P[worst]] = 0.0
+                p -= 1
+                P[worst] = P[p]
+                continue
+            for i in range(f):
+                value = u[i]
+                for a in range(p):
+                    value += Q[i * f + P[a]] * m[P[a]]
+                g[i] = value
+
+        # Minimum on this face. Is there a set that would lower it?
+        nu = 0.0
+        total = 0.0
+        for a in range(p):
+            nu += m[P[a]] * g[P[a]]
+            total += m[P[a]]
+        nu /= total
+        lowest = nu - GAP * scale
+        best = -1
+        for i in range(f):
+            if g[i] < lowest:
+                # Members of the face have the gradient nu, up to rounding.
+                for a in range(p):
+                    if P[a] == i:
+                        break
+                else:
+                    lowest = g[i]
+                    best = i
+        if best < 0:
+            for a in range(p):
+                m[P[a]] /= total
+            return rounds
+        P[p] = best
+        p += 1
+    return -rounds
+
+
+def solve_many(const double[:, :, ::1] Q, const double[:, ::1] u, double[:, ::1] m):
+    """Solve many problems, in place, each from the start given in its row of m.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n_problems or 1, f, f)
+        The matrices; a single one is shared by all problems.
+    u : ndarray of shape (n_problems, f)
+        The linear terms.
+    m : ndarray of shape (n_problems, f)
+        Starts; solutions on return.
+
+    Returns
+    -------
+    int
+        How many problems were cut off before they reached the certificate.
+    """
+    cdef:
+        Py_ssize_t n = u.shape[0], row
+        int f = <int>u.shape[1]
+        Py_ssize_t shared = 0 if Q.shape[0] == 1 else 1
+        Py_ssize_t unfinished = 0
+        double* work
+        int* places
+    if m.shape[0] != n or m.shape[1] != f or Q.shape[1] != f or Q.shape[2] != f or Q.shape[0] not in (1, n):
+        raise ValueError("Q, u and m do not fit together.")
+    work = <double*>malloc(work_size(f) * sizeof(double))
+    places = <int*>malloc(2 * f * sizeof(int))
+    if work == NULL or places == NULL:
+        free(work)
+        free(places)
+        raise MemoryError
+    with nogil:
+        for row in range(n):
+            if solve_simplex_qp(&Q[shared * row, 0, 0], &u[row, 0], &m[row, 0], f, work, places) < 0:
+                unfinished += 1
+    free(work)
+    free(places)
+    return unfinished

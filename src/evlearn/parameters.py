@@ -1,0 +1,59 @@
+"""Checks of estimator parameters, with messages that name the parameter, its value and what is allowed."""
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+
+def check_choice(name: str, value: Any, options: Iterable[str]) -> None:
+    """Raise unless `value` is one of `options`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the parameter.
+    value : object
+        Its value.
+    options : iterable of str
+        What is allowed.
+    """
+    allowed = list(options)
+    if not (isinstance(value, str) and value in allowed):
+        raise ValueError(f"{name} must be one of {allowed}, got {value!r}.")
+
+
+def check_integer(name: str, value: Any, least: int) -> None:
+    """Raise unless `value` is a whole number of at least `least`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the parameter.
+    value : object
+        Its value.
+    least : int
+        The smallest number allowed.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+
+
+def check_real(name: str, value: Any, low: float, high: float = float("inf"), *, open_low: bool = False) -> None:
+    """Raise unless `value` is a number between `low` and `high`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the parameter.
+    value : object
+        Its value.
+    low, high : float
+        The bounds.
+    open_low : bool, default=False
+        Whether `low` itself is excluded.
+    """
+    number = float("nan") if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    if not low <= number <= high or (open_low and number == low):
+        bound = f"above {low:g}" if open_low else f"at least {low:g}"
+        upper = "" if high == float("inf") else f" and at most {high:g}"
+        raise ValueError(f"{name} must be a number {bound}{upper}, got {value!r}.")

@@ -1,0 +1,13 @@
+"""Pictures of credal partitions, with matplotlib (the extra ``plot``)."""
+
+try:
+    import matplotlib  # noqa: F401 - asked for here, so that the error says what to install
+except ImportError as error:
+    raise ImportError(
+        "evlearn.plotting needs matplotlib; install it with `pip install evidential-learn[plot]`."
+    ) from error
+
+from evlearn.plotting.partition_display import CredalPartitionDisplay
+from evlearn.plotting.shepard_display import ShepardDisplay
+
+__all__ = ["CredalPartitionDisplay", "ShepardDisplay"]

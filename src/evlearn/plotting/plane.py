@@ -1,0 +1,110 @@
+"""Where objects lie in a picture: two of their attributes, or their first two principal components."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+
+from evlearn.belief.types import FloatArray
+
+
+def place(X: Any, features: Sequence[int | str] | None, n_objects: int) -> tuple[FloatArray, tuple[str, str]]:
+    """Coordinates of the objects, and what to write on the axes.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_objects, n_attributes)
+        The attributes.
+    features : sequence of two int or str, or None
+        The attributes to show, by number or column name; None takes the only two, or principal components.
+    n_objects : int
+        How many rows there should be.
+
+    Returns
+    -------
+    points : ndarray of shape (n_objects, 2)
+        The coordinates.
+    axis_labels : tuple of two str
+        Names for the axes.
+    """
+    table = X if hasattr(X, "shape") else np.asarray(X)
+    _check_shape(table.shape, n_objects)
+    if features is None and table.shape[1] > 2:
+        return _principal_components(_numbers(table))
+    names = _column_names(table)
+    first, second = _positions((0, 1) if features is None else features, names)
+    return _numbers(_columns(table, [first, second])), (names[first], names[second])
+
+
+def _check_shape(shape: tuple[int, ...], n_objects: int) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"X must have a row for each object and a column for each attribute, got shape {tuple(shape)}."
+        )
+    if shape[0] != n_objects:
+        raise ValueError(
+            f"X has {shape[0]} rows but the partition has {n_objects} objects; give the rows that it describes."
+        )
+    if shape[1] < 2:
+        raise ValueError(f"X has {shape[1]} column and a picture needs two; add another attribute.")
+
+
+def _column_names(table: Any) -> list[str]:
+    if hasattr(table, "columns"):
+        return [str(name) for name in table.columns]
+    return [f"feature {number}" for number in range(table.shape[1])]
+
+
+def _positions(features: Sequence[int | str], names: list[str]) -> tuple[int, int]:
+    if isinstance(features, str) or len(features) != 2:
+        raise ValueError(f"features must name two columns of X, got {features!r}.")
+    first, second = (_position(feature, names) for feature in features)
+    return first, second
+
+
+def _position(feature: int | str, names: list[str]) -> int:
+    if isinstance(feature, str) and names.count(feature) == 1:
+        return names.index(feature)
+    if isinstance(feature, (int, np.integer)) and 0 <= feature < len(names):
+        return int(feature)
+    listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    raise ValueError(
+        f"features has {feature!r}, which is no column of X; give numbers from 0 to {len(names) - 1}, "
+        f"or names that occur once among: {listed}."
+    )
+
+
+def _columns(table: Any, positions: list[int]) -> Any:
+    """Some columns, before anything is made of numbers: the others may hold text."""
+    return table.iloc[:, positions] if hasattr(table, "iloc") else table[:, positions]
+
+
+def _numbers(table: Any) -> FloatArray:
+    try:
+        values = np.asarray(table)
+        values = values if values.dtype == np.float32 else values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"X must be a dense table of numbers in the columns that are drawn ({error}); "
+            "choose two numeric columns with `features`."
+        ) from error
+    missing = ~np.isfinite(values).all(axis=1)
+    if missing.any():
+        raise ValueError(
+            f"X has missing or infinite values in {missing.sum()} rows, the first of them row "
+            f"{missing.argmax()}; fill them in, or leave these objects out of X and of the partition."
+        )
+    return values
+
+
+def _principal_components(values: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
+    if len(values) < 2:
+        raise ValueError("X has 1 row, which has no principal components; choose two columns with `features`.")
+    with np.errstate(invalid="ignore"):  # shares of no variance, where all objects are the same
+        components = PCA(n_components=2, random_state=0).fit(values)
+    first, second = (
+        f"principal component {number}" + (f" ({share:.0%} of the variance)" if np.isfinite(share) else "")
+        for number, share in enumerate(components.explained_variance_ratio_, start=1)
+    )
+    return np.asarray(components.transform(values)), (first, second)

@@ -1,0 +1,72 @@
+"""Which objects are drawn when there are too many to see."""
+
+import numpy as np
+import numpy.typing as npt
+
+from evlearn.belief.types import IntArray
+
+#: How many objects each cluster keeps in a sample, as far as it has them, so that no small cluster is lost.
+_FEWEST = 20
+#: The part of a sample that each kind of object may take before the rest is shared in proportion.
+_RESERVED = 40
+
+
+def share_out(size: int, counts: npt.ArrayLike) -> IntArray:
+    """How many objects of each kind a sample takes: all of them where they are few, else in proportion.
+
+    Parameters
+    ----------
+    size : int
+        The size of the sample.
+    counts : array-like of int of shape (n_kinds,)
+        How many objects of each kind there are.
+
+    Returns
+    -------
+    ndarray of int of shape (n_kinds,)
+        How many are taken, at most `size` together.
+
+    Examples
+    --------
+    >>> from evlearn.plotting.sampling import share_out
+    >>> share_out(1000, [90_000, 10_000, 7])
+    array([874, 119,   7])
+    """
+    wanted = np.asarray(counts)
+    if wanted.sum() <= size:
+        return wanted
+    first = np.minimum(wanted, size // _RESERVED)
+    # The largest kind takes what rounding leaves.
+    shares = first + (wanted - first) * (size - first.sum()) // (wanted - first).sum()
+    shares[wanted.argmax()] += size - shares.sum()
+    return np.asarray(shares)
+
+
+def sample(objects: IntArray, size: int, clusters: IntArray, random: np.random.RandomState) -> IntArray:
+    """A random sample without repetition, in ascending order.
+
+    Parameters
+    ----------
+    objects : ndarray of int of shape (n_objects,)
+        The objects to choose from.
+    size : int
+        How many to choose.
+    clusters : ndarray of int of shape (n_objects,)
+        The clusters of these objects; a few objects of each are chosen first.
+    random : RandomState
+        Where chance comes from.
+
+    Returns
+    -------
+    ndarray of int of shape (size,)
+        The chosen objects.
+    """
+    if size >= len(objects):
+        return objects
+    shuffle = random.permutation(len(objects))
+    by_cluster = shuffle[np.argsort(clusters[shuffle], kind="stable")]
+    sizes = np.bincount(clusters)
+    ranks = np.arange(len(objects)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    first = by_cluster[ranks < _FEWEST]
+    rest = random.permutation(by_cluster[ranks >= _FEWEST])
+    return np.sort(objects[np.concatenate([random.permutation(first), rest])[:size]])

@@ -1,0 +1,221 @@
+"""The Shepard diagram: how well degrees of conflict render dissimilarities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection, QuadMesh
+from matplotlib.colorbar import Colorbar
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
+
+from evlearn.belief.types import FloatArray
+from evlearn.blocks import row_blocks
+from evlearn.plotting.axes import open_axes
+
+_BINS = 100
+_ROUNDING = 1e-6
+
+
+class ShepardDisplay:
+    """The Shepard diagram of a credal partition: dissimilarities of pairs against their degrees of conflict.
+
+    Methods that learn from dissimilarities make objects that differ conflict, and objects that resemble each other
+    agree. The nearer the pairs lie to the diagonal, the better they have done so; see Figure 3 of
+    :cite:t:`denoeux2021nnevclus`.
+
+    Make it with `from_estimator` or `from_pairs`.
+
+    Parameters
+    ----------
+    dissimilarities : ndarray of shape (n_pairs,)
+        The dissimilarity of each pair, transformed to the scale of conflicts.
+    conflicts : ndarray of shape (n_pairs,)
+        The degree of conflict of each pair.
+    root_mean_squared_difference : float
+        How far they are apart, on average.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the picture is drawn.
+    figure_ : matplotlib Figure
+        The figure around it.
+    points_ : matplotlib PathCollection or None
+        The pairs, where they are few enough to be drawn.
+    density_ : matplotlib QuadMesh or None
+        How many pairs there are in each cell, where they are many.
+    colorbar_ : matplotlib Colorbar or None
+        What its colours stand for.
+    diagonal_ : matplotlib Line2D
+        Where dissimilarity and conflict are the same.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from evlearn.plotting import ShepardDisplay
+    >>> display = ShepardDisplay.from_pairs([0.1, 0.5, 0.9], [0.0, 0.5, 1.0])
+    >>> display.ax_.get_title()
+    'Shepard diagram (root mean squared difference 0.0816)'
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self, *, dissimilarities: FloatArray, conflicts: FloatArray, root_mean_squared_difference: float
+    ) -> None:
+        self.dissimilarities = dissimilarities
+        self.conflicts = conflicts
+        self.root_mean_squared_difference = root_mean_squared_difference
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, max_points: int = 5000) -> ShepardDisplay:
+        """The Shepard diagram of a fitted estimator that learns from dissimilarities.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            Has the attributes ``transformed_dissimilarities_`` and ``conflict_``, over the pairs that it used.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        max_points : int, default=5000
+            The largest number of pairs that are drawn one by one; of more, their density is drawn.
+
+        Returns
+        -------
+        ShepardDisplay
+            The picture, drawn.
+        """
+        missing = [name for name in ("transformed_dissimilarities_", "conflict_") if not hasattr(estimator, name)]
+        if missing:
+            raise ValueError(
+                f"estimator must be fitted and have {' and '.join(missing)}, got {estimator!r}; call its fit "
+                "first, or use from_pairs if it does not learn from dissimilarities."
+            )
+        return cls.from_pairs(
+            estimator.transformed_dissimilarities_, estimator.conflict_, ax=ax, max_points=max_points
+        )
+
+    @classmethod
+    def from_pairs(
+        cls,
+        dissimilarities: npt.ArrayLike,
+        conflicts: npt.ArrayLike,
+        *,
+        ax: Axes | None = None,
+        max_points: int = 5000,
+    ) -> ShepardDisplay:
+        """The Shepard diagram of given pairs.
+
+        Parameters
+        ----------
+        dissimilarities : array-like of shape (n_pairs,)
+            The dissimilarity of each pair, transformed to the scale of conflicts, from 0 to 1.
+        conflicts : array-like of shape (n_pairs,)
+            The degree of conflict of each pair.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        max_points : int, default=5000
+            The largest number of pairs that are drawn one by one; of more, their density is drawn.
+
+        Returns
+        -------
+        ShepardDisplay
+            The picture, drawn.
+        """
+        first, second = _read(dissimilarities, "dissimilarities"), _read(conflicts, "conflicts")
+        if len(first) != len(second):
+            raise ValueError(
+                f"dissimilarities has {len(first)} pairs and conflicts has {len(second)}; give both for the same."
+            )
+        total = sum(
+            float(np.square(np.subtract(first[block], second[block], dtype=np.float64)).sum())
+            for block in row_blocks(len(first))
+        )
+        display = cls(
+            dissimilarities=first,
+            conflicts=second,
+            root_mean_squared_difference=float(np.sqrt(total / len(first))),
+        )
+        return display.plot(ax, max_points=max_points)
+
+    def plot(self, ax: Axes | None = None, *, max_points: int = 5000) -> ShepardDisplay:
+        """Draw the picture, again or elsewhere.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        max_points : int, default=5000
+            The largest number of pairs that are drawn one by one; of more, their density is drawn.
+
+        Returns
+        -------
+        ShepardDisplay
+            The display itself.
+        """
+        self.ax_: Axes
+        self.figure_: Figure | SubFigure
+        self.ax_, self.figure_ = open_axes(ax)
+        self.points_: PathCollection | None = None
+        self.density_: QuadMesh | None = None
+        self.colorbar_: Colorbar | None = None
+        if len(self.conflicts) > max_points:
+            self._draw_density()
+        else:
+            self.points_ = self.ax_.scatter(
+                self.dissimilarities, self.conflicts, s=8, color="#0072B2", linewidths=0, alpha=0.5
+            )
+        self.diagonal_: Line2D = self.ax_.plot(
+            [0, 1],
+            [0, 1],
+            color="black",
+            linewidth=1,
+            # Seen on dark cells as well.
+            path_effects=[withStroke(linewidth=2.4, foreground="white")],
+        )[0]
+        self.ax_.set(
+            xlabel="transformed dissimilarity",
+            ylabel="degree of conflict",
+            title=f"Shepard diagram (root mean squared difference {self.root_mean_squared_difference:.3g})",
+            aspect="equal",
+        )
+        return self
+
+    def _draw_density(self) -> None:
+        # Counted in blocks, so that a hundred million pairs take no memory beyond their own.
+        counts = np.zeros(_BINS * _BINS, dtype=np.int64)
+        for block in row_blocks(len(self.conflicts)):
+            cells = _cells(self.conflicts[block]) * _BINS + _cells(self.dissimilarities[block])
+            counts += np.bincount(cells, minlength=len(counts))
+        edges = np.linspace(0, 1, _BINS + 1)
+        self.density_ = self.ax_.pcolormesh(
+            edges,
+            edges,
+            np.ma.masked_equal(counts.reshape(_BINS, _BINS), 0),
+            norm=LogNorm(vmin=1, vmax=max(2, int(counts.max()))),
+            cmap="viridis_r",
+        )
+        self.colorbar_ = self.figure_.colorbar(self.density_, ax=self.ax_, label="pairs")
+
+
+def _cells(values: FloatArray) -> npt.NDArray[np.intp]:
+    return np.clip((values * _BINS).astype(np.intp), 0, _BINS - 1)
+
+
+def _read(values: npt.ArrayLike, name: str) -> FloatArray:
+    given = np.asarray(values)
+    if given.ndim != 1 or len(given) == 0:
+        raise ValueError(f"{name} must be one number per pair, got shape {given.shape}; choose pairs of a matrix.")
+    given = given if given.dtype == np.float32 else given.astype(np.float64, copy=False)
+    low, high = float(given.min()), float(given.max())
+    if not -_ROUNDING <= low <= high <= 1 + _ROUNDING:  # also where one is missing
+        raise ValueError(
+            f"{name} must lie between 0 and 1, got values from {low:.6g} to {high:.6g}; transform dissimilarities "
+            "to this scale, and leave out pairs without a value."
+        )
+    return given

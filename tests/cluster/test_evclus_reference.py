@@ -1,0 +1,143 @@
+"""EVCLUS against the R package, from its own starts, and against published tables."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
+
+from evlearn import belief as bf
+from evlearn.cluster import EVCLUS
+from evlearn.cluster.pairs import draw_partners
+from evlearn.constraints import PairwiseConstraints
+from evlearn.datasets import load_butterfly
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def read_table(shared, name):
+    table = np.genfromtxt(shared / "data" / f"{name}.csv", delimiter=",", names=True)
+    columns = [one for one in table.dtype.names if one != "y" and not np.isnan(table[one]).any()]  # names are text
+    return np.column_stack([table[column] for column in columns]), table["y"] if "y" in table.dtype.names else None
+
+
+@pytest.fixture
+def data(shared):
+    def load(name):
+        if name == "protein":
+            with np.load(shared / "data" / "protein_D.npz") as file:
+                return file["D"], file["y"].ravel()
+        return read_table(shared, name)
+
+    return load
+
+
+CASES = {
+    "kevclus_butterfly_c2_full": ("butterfly", {}),
+    "kevclus_fourclass_c4_simple_k100_DJ": ("fourclass", {}),
+    "kevclus_fourclass_c4_selpairs_k100_DJ": ("fourclass", {}),
+    "kevclus_iris_c3_full_fullD": ("iris", {}),
+    "kevclus_protein_c4_simple_fullD": ("protein", {"metric": "precomputed", "d0": 13.64}),
+    "kevclus_protein_c4_full_fullD": ("protein", {"metric": "precomputed", "d0": 13.64}),
+    "kevclus_s2_c15_simple_k100_DJ": ("s2", {}),
+}
+
+
+def like_r(case, data, **settings):
+    """R's way: its start, its partners, its order of rows, its number of sweeps."""
+    arrays = case.arrays
+    start, focal_sets = bf.arrange(arrays["m0"], arrays["F"].astype(int), arrays["F"].shape[1])
+    model = EVCLUS(
+        focal_sets.frame_size,
+        focal_sets=focal_sets,
+        init=start,
+        n_partners=arrays["J_1b"] - 1 if "J_1b" in arrays else "all",
+        pair_update="own",
+        shuffle=False,
+        tol=0,
+        max_iter=case.scalars["iterations"],
+        **settings,
+    )
+    return model, data, bf.arrange(arrays["mass"], arrays["F"].astype(int), focal_sets.frame_size)[0]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_same_start_and_partners_give_the_masses_and_the_stress_of_r(reference, data, name):
+    case = reference(name)
+    source, settings = CASES[name]
+    model, X, masses = like_r(case, data(source)[0], **settings)
+    model.fit(X)
+    assert model.objective_ == pytest.approx(case.scalars["stress_final_masses"], rel=1e-6)
+    np.testing.assert_allclose(model.masses_, masses, rtol=0, atol=1e-4)
+
+
+def test_the_objective_of_r_norm_2_is_the_mean_squared_difference(reference, data):
+    case = reference("kevclus_butterfly_c2_full_norm2")
+    model, X, masses = like_r(case, data("butterfly")[0], loss="mse")
+    model.fit(X)
+    assert model.objective_ == pytest.approx(case.scalars["crit"], rel=1e-4)
+    np.testing.assert_allclose(model.masses_, masses, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "xi"),
+    [
+        ("kcevclus_butterfly_c2_full", "butterfly", 0.3),
+        ("kcevclus_bananas200_c2_full_200const", "bananas_n200_seed7", 0.5),
+        ("kcevclus_iris_c3_full_100const", "iris", 0.5),
+    ],
+)
+def test_constrained_fits_reach_the_objective_and_the_masses_of_r(reference, data, name, source, xi):
+    case = reference(name)
+    model, X, masses = like_r(case, data(source)[0])
+    constraints = PairwiseConstraints(case.arrays["ML_1b"] - 1, case.arrays["CL_1b"] - 1)
+    # R weighs constraints four times as much as the paper, and starts with the full weight at once.
+    model.set_params(xi=4 * xi, xi_schedule=(4 * xi,)).fit(X, constraints=constraints)
+    assert model.stress_ == pytest.approx(case.scalars["stress_part_final"], rel=1e-4)
+    np.testing.assert_allclose(model.masses_, masses, rtol=0, atol=1e-4)
+
+
+def test_butterfly_table_of_the_nnevclus_paper(shared):
+    table = np.genfromtxt(shared / "reference/seed_tables/nnevclus_table01.csv", delimiter=",", names=True)
+    published = np.column_stack([table[name] for name in ("m_empty", "m_w1", "m_w2", "m_omega")])
+    for seed in range(5):
+        model = EVCLUS(2, focal_sets="full", d0=11, random_state=seed, tol=1e-9).fit(load_butterfly().data)
+        partition = model.credal_partition_
+        if model.labels_[0] == 0:  # the paper numbers the right wing first
+            partition = partition.permute_clusters([1, 0])
+        np.testing.assert_allclose(partition.masses, published, rtol=0, atol=0.01)
+
+
+def test_protein_has_the_published_agreement_and_stress(data):
+    D, y = data("protein")
+    # One object is nearly as plausible in two clusters, so only a tight fit agrees to the last object.
+    for seed in range(3):
+        model = EVCLUS(4, metric="precomputed", d0=D.max(), tol=1e-8, max_iter=5000, random_state=seed).fit(D)
+        assert adjusted_rand_score(y, model.labels_) == pytest.approx(0.989, abs=0.0005)
+        assert model.objective_ <= 0.002365
+
+
+def test_fourclass_has_the_published_loss(data):
+    X, _ = data("fourclass")
+    # The paper's 100 partners are drawn by each object, so that with those who drew it an object has about 200.
+    for seed in range(3):
+        partners = draw_partners(len(X), 100, np.random.RandomState(seed))
+        model = EVCLUS(4, focal_sets="pairs", n_partners=partners, loss="mse", random_state=seed).fit(X)
+        assert 0.0045 <= model.objective_ <= 0.00495  # exact descent ends a little lower than R's
+
+
+@pytest.mark.parametrize(
+    ("name", "quantile", "standardised", "published"),
+    [("wine", 0.9, True, 0.915), ("seeds", 0.9, True, 0.811), ("iris", 0.6, False, 0.771)],
+)
+def test_published_agreement_with_the_classes(data, name, quantile, standardised, published):
+    X, y = data(name)
+    X = StandardScaler().fit_transform(X) if standardised else X
+    model = EVCLUS(3, focal_sets="full", d0_quantile=quantile, n_init=5, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == pytest.approx(published, abs=0.02)
+
+
+def test_reference_runs_say_that_they_were_cut_off(reference, data):
+    model, X, _ = like_r(reference("kevclus_butterfly_c2_full"), data("butterfly")[0])
+    with pytest.warns(ConvergenceWarning, match="max_iter=22"):
+        model.fit(X)

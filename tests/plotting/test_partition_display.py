@@ -1,0 +1,424 @@
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from matplotlib.colors import to_rgb, to_rgba
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+
+from evlearn import CredalPartition
+from evlearn.belief import FocalSets
+from evlearn.datasets import load_butterfly, make_fourclass
+from evlearn.plotting import CredalPartitionDisplay, palette
+from evlearn.plotting.hulls import cluster_hulls, convex_hull
+from evlearn.plotting.sampling import sample, share_out
+from measuring import random_masses
+
+
+@pytest.fixture
+def butterfly(shared):
+    table = np.genfromtxt(
+        shared / "reference" / "seed_tables" / "nnevclus_table01.csv", delimiter=",", skip_header=1
+    )
+    masses = table[:, 1:] / table[:, 1:].sum(axis=1, keepdims=True)
+    return CredalPartition(masses, FocalSets.full(2)), load_butterfly().data
+
+
+def vague_partition(X, n_clusters, seed=0):
+    """Consonant masses from distances to some of the objects, with a few outliers."""
+    centres = X[np.random.default_rng(seed).choice(len(X), n_clusters, replace=False)]
+    closeness = np.exp(-((X[:, None] - centres) ** 2).sum(axis=2))
+    possibilities = closeness / closeness.max(axis=1, keepdims=True)
+    possibilities[:: max(2, len(X) // 5)] *= 0.1
+    return CredalPartition.from_possibilistic(possibilities)
+
+
+def offsets(artist):
+    return np.asarray(artist.get_offsets()).reshape(-1, 2)
+
+
+def rows(points):
+    return {tuple(point) for point in np.asarray(points).tolist()}
+
+
+def corners(line):
+    return rows(line.get_xydata())
+
+
+def draw(display):
+    display.figure_.canvas.draw()
+    return display
+
+
+# What is drawn
+
+
+def test_the_butterfly_has_two_wings_one_torn_object_and_one_outlier(butterfly):
+    partition, X = butterfly
+    display = draw(CredalPartitionDisplay.from_partition(partition, X))
+    # The paper numbers the right wing first.
+    assert [rows(offsets(one)) for one in display.sure_points_] == [rows(X[6:11]), rows(X[:5])]
+    assert rows(np.vstack([offsets(one) for one in display.torn_points_])) == {(0, 0)}
+    assert rows(offsets(display.outlier_points_)) == {(10, 10)}
+    assert corners(display.lower_lines_[1]) == rows(X[[0, 1, 3, 4]])
+    assert corners(display.upper_lines_[1]) == rows(X[[0, 1, 3, 5]])
+    assert display.ax_.get_title() == ""
+
+
+def test_objects_have_the_colour_and_marker_of_their_most_plausible_cluster():
+    X, _ = make_fourclass(300, random_state=0)
+    partition = vague_partition(X, 4)
+    display = draw(CredalPartitionDisplay.from_partition(partition, X))
+    labels, outliers = partition.to_hard(), partition.outliers()
+    sure = partition.lower_approximation().any(axis=1)
+    assert sure.any()
+    assert outliers.any()
+    assert (~sure & ~outliers).any()
+    for k in range(4):
+        filled, hollow = display.sure_points_[k], display.torn_points_[k]
+        np.testing.assert_array_equal(offsets(filled), X[sure & (labels == k)])
+        np.testing.assert_array_equal(offsets(hollow), X[~sure & ~outliers & (labels == k)])
+        np.testing.assert_array_equal(filled.get_facecolor(), [to_rgba(palette.cluster_color(k))])
+        np.testing.assert_array_equal(hollow.get_facecolor(), [to_rgba("white")])
+        np.testing.assert_allclose(hollow.get_edgecolor()[0, :3], 0.7 * np.array(to_rgb(palette.cluster_color(k))))
+    np.testing.assert_array_equal(offsets(display.outlier_points_), X[outliers])
+    np.testing.assert_array_equal(display.outlier_points_.get_edgecolor(), [to_rgba("black")])
+
+
+@pytest.mark.parametrize("rule", ["max_mass", "interval_dominance"])
+def test_hulls_have_members_of_the_approximations_as_corners_and_hold_all_others(rule):
+    X, _ = make_fourclass(300, random_state=1)
+    partition = vague_partition(X, 3)
+    display = CredalPartitionDisplay.from_partition(partition, X, rule=rule)
+    for members, hulls, lines in (
+        (partition.lower_approximation(rule), display.lower_hulls, display.lower_lines_),
+        (partition.upper_approximation(rule), display.upper_hulls, display.upper_lines_),
+    ):
+        for k in range(3):
+            assert corners(lines[k]) == rows(hulls[k]) <= rows(X[members[:, k]])
+            edges = np.roll(hulls[k], -1, axis=0) - hulls[k]
+            to_points = X[members[:, k]][:, None] - hulls[k]
+            turns = edges[:, 0] * to_points[..., 1] - edges[:, 1] * to_points[..., 0]
+            assert turns.min() >= -1e-9
+    assert display.lower_lines_[0].get_linestyle() == "-"
+    assert display.upper_lines_[0].get_linestyle() == "--"
+
+
+def test_interval_dominance_shows_no_outlier(butterfly):
+    display = CredalPartitionDisplay.from_partition(*butterfly, rule="interval_dominance")
+    assert len(offsets(display.outlier_points_)) == 0
+    assert "outlier" not in [text.get_text() for text in display.legend_.get_texts()]
+
+
+def test_hulls_and_legend_can_be_left_out(butterfly):
+    display = draw(CredalPartitionDisplay.from_partition(*butterfly, hulls=False, legend=False))
+    assert len(display.ax_.lines) == 0
+    assert display.legend_ is None
+    assert display.names_ == []
+
+
+def test_the_picture_can_be_drawn_again_on_given_axes(butterfly):
+    partition, X = butterfly
+    figure, axes = plt.subplots(1, 2)
+    display = CredalPartitionDisplay.from_partition(partition, X, ax=axes[0])
+    assert display.ax_ is axes[0]
+    assert display.plot(ax=axes[1]) is display
+    assert display.ax_ is axes[1]
+    assert display.figure_ is figure
+    assert rows(offsets(display.outlier_points_)) == {(10, 10)}
+
+
+def test_the_legend_names_clusters_and_marks_and_stays_inside_axes_that_have_neighbours(butterfly):
+    partition, X = butterfly
+    named = partition.rename(cluster_names=["_right wing", "a name that is much too long to be read"])
+    _, ax = plt.subplots()
+    display = draw(CredalPartitionDisplay.from_partition(named, X, ax=ax))
+    assert [text.get_text().strip() for text in display.legend_.get_texts()] == [
+        "_right wing",
+        "a name that is much too…",
+        "torn",
+        "outlier",
+        "lower approximation",
+        "upper approximation",
+    ]
+    inside, around = display.legend_.get_window_extent(), ax.get_window_extent()
+    assert around.x0 <= inside.x0
+    assert inside.x1 <= around.x1
+    beside = draw(CredalPartitionDisplay.from_partition(named, X))
+    assert beside.legend_.get_window_extent().x0 >= beside.ax_.get_window_extent().x1
+    assert beside.legend_.get_window_extent().x1 <= beside.figure_.bbox.x1
+
+
+# Where objects lie
+
+
+def test_column_names_of_a_data_frame_become_axis_labels(butterfly):
+    partition, X = butterfly
+    for library in (pd, pl):
+        frame = library.DataFrame({"length": X[:, 0], "kind": ["text"] * 12, "width": X[:, 1]})
+        for features in (["length", "width"], (0, 2)):
+            display = CredalPartitionDisplay.from_partition(partition, frame, features=features)
+            assert display.ax_.get_xlabel() == "length"
+            assert display.ax_.get_ylabel() == "width"
+            np.testing.assert_array_equal(display.points, X)
+
+
+def test_arrays_and_lists_have_numbered_axes(butterfly):
+    partition, X = butterfly
+    display = CredalPartitionDisplay.from_partition(partition, X.tolist(), features=(1, 0))
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("feature 1", "feature 0")
+    np.testing.assert_array_equal(display.points, X[:, ::-1])
+
+
+def test_more_than_two_attributes_are_shown_by_principal_components():
+    X = load_iris().data
+    display = CredalPartitionDisplay.from_partition(vague_partition(X, 3), X)
+    np.testing.assert_allclose(display.points, PCA(2).fit_transform(X), atol=1e-12)
+    assert display.ax_.get_xlabel() == "principal component 1 (92% of the variance)"
+    assert display.ax_.get_ylabel() == "principal component 2 (5% of the variance)"
+    chosen = CredalPartitionDisplay.from_partition(vague_partition(X, 3), X, features=(2, 3))
+    np.testing.assert_array_equal(chosen.points, X[:, 2:])
+
+
+def test_objects_that_are_all_the_same_can_be_drawn():
+    partition = CredalPartition.from_hard([0, 1, 1, 0])
+    display = draw(CredalPartitionDisplay.from_partition(partition, np.ones((4, 3))))
+    assert display.lower_lines_ == [None, None]
+    assert display.ax_.get_xlabel() == "principal component 1"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: {"X": X[:11]}, "X has 11 rows but the partition has 12 objects"),
+        (lambda X: {"X": X[:, :1]}, "X has 1 column and a picture needs two"),
+        (lambda X: {"X": X[:, 0]}, r"a column for each attribute, got shape \(12,\)"),
+        (lambda X: {"X": np.where(X == 10, np.nan, X)}, "in 1 rows, the first of them row 11"),
+        (lambda X: {"X": X.astype(str).astype(object) + "?"}, "choose two numeric columns with `features`"),
+        (lambda X: {"X": sparse.csr_array(X)}, "dense table of numbers"),
+        (lambda X: {"X": X, "features": (0, 2)}, "features has 2, .* numbers from 0 to 1"),
+        (lambda X: {"X": X, "features": (0, -1)}, "features has -1, which is no column"),
+        (lambda X: {"X": X, "features": ("x", 1)}, "features has 'x'.*feature 0, feature 1"),
+        (lambda X: {"X": X, "features": "ab"}, "features must name two columns of X, got 'ab'"),
+        (lambda X: {"X": X, "features": (0, 1, 0)}, "features must name two columns"),
+        (lambda X: {"X": X, "rule": "best"}, "rule must be one of"),
+        (lambda X: {"X": X, "max_points": 0}, "max_points must be a positive whole number, got 0"),
+    ],
+)
+def test_errors_say_what_is_wrong_and_what_to_do(butterfly, change, message):
+    partition, X = butterfly
+    with pytest.raises(ValueError, match=message):
+        CredalPartitionDisplay.from_partition(partition, **change(X))
+
+
+def test_principal_components_need_two_objects():
+    with pytest.raises(ValueError, match=r"X has 1 row, .*choose two columns"):
+        CredalPartitionDisplay.from_partition(CredalPartition.from_hard([0]), [[1, 2, 3]])
+
+
+# Estimators
+
+
+class NearestCentre:
+    """A clusterer as small as can be: consonant masses from the distances to given centres."""
+
+    def __init__(self, centres):
+        self.centres = centres
+
+    def fit(self, X):
+        self.credal_partition_ = self.predict_mass(X)
+        return self
+
+    def predict_mass(self, X):
+        closeness = np.exp(-((np.asarray(X)[:, None] - self.centres) ** 2).sum(axis=2))
+        return CredalPartition.from_possibilistic(closeness / closeness.max(axis=1, keepdims=True))
+
+
+def test_an_estimator_shows_its_own_partition_of_as_many_objects_and_predicts_for_others():
+    X, _ = make_fourclass(100, random_state=0)
+    estimator = NearestCentre(np.array([[0, 0], [4, 4]])).fit(X)
+    own = CredalPartitionDisplay.from_estimator(estimator, pd.DataFrame(X, columns=["a", "b"]))
+    np.testing.assert_array_equal(own.clusters, estimator.credal_partition_.to_hard())
+    assert own.ax_.get_ylabel() == "b"
+    new, _ = make_fourclass(70, random_state=1)
+    predicted = CredalPartitionDisplay.from_estimator(estimator, new.tolist(), features=(1, 0), max_points=50)
+    np.testing.assert_array_equal(predicted.clusters, estimator.predict_mass(new).to_hard())
+    assert len(predicted.drawn_) == 50
+
+
+def test_estimators_without_a_credal_partition_are_refused():
+    X, _ = make_fourclass(20, random_state=0)
+    with pytest.raises(ValueError, match="estimator must be fitted and have a credal_partition_, got KMeans"):
+        CredalPartitionDisplay.from_estimator(KMeans(2, n_init=1).fit(X), X)
+    fitted_only = NearestCentre(np.array([[0, 0], [4, 4]])).fit(X)
+
+    class WithoutPrediction:
+        credal_partition_ = fitted_only.credal_partition_
+
+    with pytest.raises(ValueError, match="X has 19 rows but estimator was fitted on 20 objects"):
+        CredalPartitionDisplay.from_estimator(WithoutPrediction(), X[:19])
+
+
+# Hulls of little
+
+
+@given(arrays(float, st.tuples(st.integers(0, 12), st.just(2)), elements=st.integers(-3, 3).map(float)))
+def test_the_hull_of_any_points_has_some_of_them_as_corners_and_the_same_extent(points):
+    hull = convex_hull(points)
+    assert rows(hull) <= rows(points)
+    assert len(rows(hull)) == len(hull) == len(rows(points)) or len(hull) >= 2 or len(rows(points)) < 2
+    for direction in ([1, 0], [0, 1], [1, 1], [2, -1]):
+        if len(points):
+            assert (hull @ direction).max() == (points @ direction).max()
+            assert (hull @ direction).min() == (points @ direction).min()
+
+
+@given(st.data())
+def test_hulls_of_hulls_are_the_hulls_of_the_approximations(data):
+    n_clusters = data.draw(st.sampled_from([1, 3, 8, 70]))
+    seed = data.draw(st.integers(0, 1000))
+    random = np.random.default_rng(seed)
+    candidates = random.random((40, n_clusters)) < random.choice([0.02, 0.3, 0.6])
+    points = random.standard_normal((40, 2))
+    lower, upper = cluster_hulls(points, candidates)
+    sure = candidates & (candidates.sum(axis=1, keepdims=True) == 1)
+    for k in range(n_clusters):
+        assert rows(lower[k]) == rows(convex_hull(points[sure[:, k]]))
+        assert rows(upper[k]) == rows(convex_hull(points[candidates[:, k]]))
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1, 1e9])
+def test_attributes_on_very_different_scales_still_have_an_area(scale):
+    square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]) * [1, scale]
+    assert rows(convex_hull(square)) == rows(square[:4])
+
+
+def test_clusters_on_a_line_have_a_segment_and_clusters_of_one_object_nothing():
+    X = np.array([[0, 0], [2, 2], [1, 1], [5, 0], [5, 0], [9, 9], [8, 0], [8, 3]], dtype=float)
+    display = draw(CredalPartitionDisplay.from_partition(CredalPartition.from_hard([0, 0, 0, 1, 1, 2, 3, 3]), X))
+    line = display.lower_lines_[0].get_xydata()
+    assert rows(line) == {(0, 0), (2, 2)}
+    assert len(line) == 2
+    assert display.lower_lines_[1] is None
+    assert display.lower_lines_[2] is None
+    assert corners(display.lower_lines_[3]) == {(8, 0), (8, 3)}
+
+
+def test_a_cluster_without_objects_and_a_partition_of_outliers_can_be_drawn():
+    masses = np.zeros((3, 4))
+    masses[:, 0] = 1
+    X = np.eye(3)[:, :2]
+    display = draw(CredalPartitionDisplay.from_partition(CredalPartition(masses, FocalSets.full(2)), X))
+    assert rows(offsets(display.outlier_points_)) == rows(X)
+    assert [text.get_text() for text in display.legend_.get_texts()] == ["0", "1", "outlier"]
+
+
+# Many clusters, many objects
+
+
+def test_thirty_clusters_are_named_in_the_picture_and_not_in_the_legend():
+    X = np.random.default_rng(0).random((900, 2)) + 3 * np.array([divmod(k, 6) for k in range(30)]).repeat(30, 0)
+    labels = np.arange(30).repeat(30)
+    display = draw(CredalPartitionDisplay.from_partition(CredalPartition.from_hard(labels), X))
+    assert [text.get_text() for text in display.names_] == [str(k) for k in range(30)]
+    for k, text in enumerate(display.names_):
+        np.testing.assert_allclose(text.get_position(), np.median(X[labels == k], axis=0))
+    assert len(display.legend_.get_texts()) == 2
+    assert display.legend_.get_title().get_text() == "30 clusters,\nnamed in the picture"
+    assert len({(palette.cluster_color(k), palette.cluster_marker(k)) for k in range(210)}) == 210
+
+
+def test_the_legend_has_at_most_twelve_entries():
+    for n_clusters in (8, 9, 100):
+        masses = np.vstack([random_masses(50, n_clusters + 2), np.eye(n_clusters + 2)])
+        partition = CredalPartition(masses, FocalSets.simple(n_clusters))
+        X = np.random.default_rng(0).random((len(masses), 2))
+        display = draw(CredalPartitionDisplay.from_partition(partition, X))
+        assert len(display.legend_.get_texts()) <= 12
+        assert len(display.names_) == (n_clusters if n_clusters == 9 else 0)
+
+
+def test_thirty_colours_are_far_from_each_other_from_white_and_from_black():
+    colors = np.array([to_rgb(palette.cluster_color(k)) for k in range(30)] + [(0, 0, 0), (1, 1, 1)])
+    linear = np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    roots = np.cbrt(linear @ to_xyz.T / to_xyz.sum(axis=1))
+    lab = np.column_stack(
+        [116 * roots[:, 1], 500 * (roots[:, 0] - roots[:, 1]), 200 * (roots[:, 1] - roots[:, 2])]
+    )
+    distances = np.linalg.norm(lab[:, None] - lab, axis=2)[np.triu_indices(32, 1)]
+    assert distances.min() > 15
+
+
+def test_a_sample_is_drawn_of_many_objects_and_the_title_says_so():
+    X, _ = make_fourclass(4000, random_state=0)
+    partition = vague_partition(X, 4)
+    whole = CredalPartitionDisplay.from_partition(partition, X)
+    display = draw(CredalPartitionDisplay.from_partition(partition, X, max_points=1000))
+    assert len(display.drawn_) == 1000
+    summary = partition.summary()
+    drawn = partition[display.drawn_].summary()
+    assert display.ax_.get_title() == (
+        f"A sample: {drawn.n_sure} of {summary.n_sure:,} sure, {drawn.n_torn} of {summary.n_torn:,} torn, "
+        f"{drawn.n_outliers} of {summary.n_outliers:,} outliers"
+    )
+    assert drawn.n_outliers == summary.n_outliers  # few, so all of them
+    for sampled, full in zip(display.lower_hulls, whole.lower_hulls, strict=True):
+        np.testing.assert_array_equal(sampled, full)
+    points = [offsets(one) for one in (*display.sure_points_, *display.torn_points_, display.outlier_points_)]
+    assert rows(np.vstack(points)) == rows(X[display.drawn_])
+    again = CredalPartitionDisplay.from_partition(partition, X, max_points=1000)
+    np.testing.assert_array_equal(again.drawn_, display.drawn_)
+    other = again.plot(max_points=1000, random_state=1)
+    assert not np.array_equal(other.drawn_, display.drawn_)
+
+
+def test_the_note_on_the_sample_follows_a_title_that_is_there():
+    X, _ = make_fourclass(100, random_state=0)
+    _, ax = plt.subplots()
+    ax.set_title("Mine")
+    CredalPartitionDisplay.from_partition(CredalPartition.from_hard(np.arange(100) % 2), X, ax=ax, max_points=40)
+    assert ax.get_title() == "Mine\nA sample: 40 of 100 sure"
+
+
+@given(st.integers(1, 500), st.lists(st.integers(0, 1000), min_size=3, max_size=3))
+def test_shares_of_a_sample_use_it_up_and_never_exceed_what_there_is(size, counts):
+    shares = share_out(size, counts)
+    assert shares.sum() == min(size, sum(counts))
+    assert (shares >= 0).all()
+    assert (shares <= counts).all()
+    assert (shares >= np.minimum(counts, size // 40)).all()
+
+
+def test_a_sample_keeps_some_objects_of_the_smallest_clusters():
+    clusters = np.repeat([0, 1, 3], [100_000, 5, 50])
+    objects = np.arange(len(clusters)) * 2
+    chosen = sample(objects, 1000, clusters, np.random.RandomState(0))
+    assert len(set(chosen.tolist())) == 1000
+    counts = np.bincount(clusters[chosen // 2])
+    assert counts[1] == 5
+    assert counts[3] >= 20
+
+
+@pytest.mark.size
+@pytest.mark.parametrize("n_clusters", [2, 30])
+def test_a_million_objects_are_drawn_within_seconds(n_clusters):
+    X = np.random.default_rng(0).standard_normal((1_000_000, 2), dtype=np.float32)
+    # Nearly every object is torn between all clusters, and in the upper approximation of each.
+    masses = random_masses(len(X), n_clusters + 2, np.float32)
+    masses[: len(X) // 2, -1] += 2
+    masses /= masses.sum(axis=1, keepdims=True)
+    partition = CredalPartition(masses, FocalSets.simple(n_clusters), validate=False)
+    start = time.perf_counter()
+    display = draw(CredalPartitionDisplay.from_partition(partition, X))
+    assert time.perf_counter() - start < 10
+    assert len(display.drawn_) == 20_000
+    assert all(line is not None for line in display.upper_lines_)
