@@ -50,7 +50,7 @@ cdef struct Buffers:
 
 cdef int allocate(Buffers* buffers, int f) except -1:
     cdef int ld = evlearn_padded(f)
-    buffers.Q = <double*>calloc(f * f + 2 * f + work_size(f) + (f + 4) * ld, sizeof(double))
+    buffers.Q = <double*>calloc(f * f + 2 * f + work_size(f) + (ld + 4) * ld, sizeof(double))
     buffers.places = <int*>malloc(2 * f * sizeof(int))
     if buffers.Q == NULL or buffers.places == NULL:
         release(buffers)
@@ -59,7 +59,7 @@ cdef int allocate(Buffers* buffers, int f) except -1:
     buffers.m = buffers.u + f
     buffers.work = buffers.m + f
     buffers.padded = buffers.work + work_size(f)
-    buffers.rows = buffers.padded + f * ld
+    buffers.rows = buffers.padded + ld * ld
     return 0
 
 
@@ -75,7 +75,7 @@ cdef inline void gather(
     """Pose the problem of row i: sums over its partners of y y' and of -delta y."""
     cdef Py_ssize_t start = indptr[i], count = indptr[i + 1] - indptr[i]
     cdef int ld = evlearn_padded(f), a, b
-    memset(buffers.padded, 0, f * ld * sizeof(double))
+    memset(buffers.padded, 0, ld * ld * sizeof(double))
     memset(buffers.u, 0, f * sizeof(double))
     if count > 0:
         if real is float:
