@@ -66,7 +66,7 @@ class EVCLUS(EvidentialClusterer):
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
-    transform : {"exponential", "linear", "rank"} or callable, default="exponential"
+    dissimilarity_transform : {"exponential", "linear", "rank"} or callable, default="exponential"
         How dissimilarities become target conflicts: :math:`1-e^{-\gamma d^2}` with conflict 0.95 at `d0`,
         :math:`\min(1,d/d_0)`, the share of pairs that are not farther apart, or a function onto [0, 1].
     d0 : float, "auto" or None, default=None
@@ -172,7 +172,7 @@ class EVCLUS(EvidentialClusterer):
         include_omega: bool = True,
         n_pair_neighbors: int = 1,
         metric: Any = "euclidean",
-        transform: Any = "exponential",
+        dissimilarity_transform: Any = "exponential",
         d0: Any = None,
         d0_quantile: float = 0.9,
         n_partners: Any = "auto",
@@ -197,7 +197,7 @@ class EVCLUS(EvidentialClusterer):
         self.include_omega = include_omega
         self.n_pair_neighbors = n_pair_neighbors
         self.metric = metric
-        self.transform = transform
+        self.dissimilarity_transform = dissimilarity_transform
         self.d0 = d0
         self.d0_quantile = d0_quantile
         self.n_partners = n_partners
@@ -318,8 +318,8 @@ class EVCLUS(EvidentialClusterer):
         check_choice("solver", self.solver, ("exact", "stochastic", "landmark"))
         check_choice("loss", self.loss, ("stress", "mse"))
         check_choice("pair_update", self.pair_update, ("symmetric", "own"))
-        if not callable(self.transform):
-            check_choice("transform", self.transform, pair_tools.TRANSFORMS)
+        if not callable(self.dissimilarity_transform):
+            check_choice("dissimilarity_transform", self.dissimilarity_transform, pair_tools.TRANSFORMS)
         if not (self.d0 is None or (isinstance(self.d0, str) and self.d0 == "auto")):
             check_real("d0", self.d0, 0, open_low=True)
         if isinstance(self.n_partners, str):
@@ -385,12 +385,12 @@ class EVCLUS(EvidentialClusterer):
 
     def _make_transform(self, data: FloatArray, used: FloatArray, random: np.random.RandomState) -> Transform:
         used = used[:: len(used) // _QUANTILE_SAMPLE + 1]
-        ranks = np.sort(used) if self.transform == "rank" else None
+        ranks = np.sort(used) if self.dissimilarity_transform == "rank" else None
         if isinstance(self.d0, str):
             return self._scan_d0(data, used, ranks, random)
         d0 = float(np.quantile(used, self.d0_quantile)) if self.d0 is None else float(self.d0)
         # More than a share d0_quantile of the pairs are duplicates: any positive scale tells them from the rest.
-        return Transform(self.transform, d0 if d0 > 0 else float(used.max(initial=0)) or 1.0, ranks)
+        return Transform(self.dissimilarity_transform, d0 if d0 > 0 else float(used.max(initial=0)) or 1.0, ranks)
 
     def _scan_d0(
         self, data: FloatArray, used: FloatArray, ranks: FloatArray | None, random: np.random.RandomState
@@ -402,11 +402,15 @@ class EVCLUS(EvidentialClusterer):
         candidates = []
         for d0 in np.unique(np.quantile(used, np.arange(1, 11) / 10)):
             if d0 > 0:
-                transform = Transform(self.transform, float(d0), ranks)
+                transform = Transform(self.dissimilarity_transform, float(d0), ranks)
                 masses = best_start(_targets(distances, transform), focal_sets, random, n_candidates=4)
                 vague = CredalPartition(masses, focal_sets, validate=False).nonspecificity()
                 candidates.append((vague, transform))
-        return min(candidates, key=lambda one: one[0])[1] if candidates else Transform(self.transform, 1.0, ranks)
+        return (
+            min(candidates, key=lambda one: one[0])[1]
+            if candidates
+            else Transform(self.dissimilarity_transform, 1.0, ranks)
+        )
 
     # The solvers
 
@@ -547,9 +551,11 @@ class EVCLUS(EvidentialClusterer):
         _refuse_constraints(constraints, "stochastic")
         if isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs":
             raise ValueError("focal_sets='neighbor_pairs' needs solver 'exact' or 'landmark', got 'stochastic'.")
-        rings = [pair_tools.ring_distances(data, random.permutation(len(data))[:100_000], self.metric)]
-        while sum(map(len, rings)) < 100_000:
-            rings.append(pair_tools.ring_distances(data, random.permutation(len(data)), self.metric))
+        n_rings = min(20, 100_000 // len(data) + 1)
+        rings = [
+            pair_tools.ring_distances(data, random.permutation(len(data))[:100_000], self.metric)
+            for _ in range(n_rings)
+        ]
         transform = self._make_transform(data, np.concatenate(rings), random)
         state = descend_stochastic(
             data,

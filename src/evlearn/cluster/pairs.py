@@ -50,7 +50,9 @@ class Transform:
         if callable(self.kind):
             targets = np.asarray(self.kind(distances), dtype=distances.dtype)
             if targets.shape != distances.shape or not ((targets >= 0) & (targets <= 1)).all():
-                raise ValueError("transform must return values between 0 and 1, one for each dissimilarity.")
+                raise ValueError(
+                    "dissimilarity_transform must return values between 0 and 1, one for each dissimilarity."
+                )
             return targets
         if self.kind == "linear":
             return np.asarray(np.minimum(distances / self.d0, 1))

@@ -1,0 +1,86 @@
+"""Sweeps against a few lines of NumPy."""
+
+import numpy as np
+import pytest
+from evlearn.kernels.evclus import gather_graph, residuals_graph, sweep_all_pairs, sweep_graph
+from evlearn.kernels.simplex_qp import solve_many
+
+from evlearn.belief import FocalSets
+from evlearn.cluster.irqp import Penalty
+from evlearn.constraints import PairwiseConstraints
+
+FAMILIES = [FocalSets.full(1), FocalSets.full(2), FocalSets.simple(3), FocalSets.simple(4), FocalSets.simple(5)]
+FAMILIES += [FocalSets.full(3), FocalSets.pairs(4), FocalSets.simple(15), FocalSets.simple(40)]
+
+
+def twin(M, C, partners, targets, order, forms=None, constraints=(), weight=0.0):
+    """One sweep, row by row, as the equations say."""
+    M = M.copy()
+    for i in order:
+        Y = M[partners[i]] @ C
+        u = -(Y.T @ targets[i])
+        for a, b, kind in constraints:
+            if i in (a, b):
+                u = u + weight * (forms[kind] @ M[b if i == a else a])
+        row = M[i : i + 1].copy()
+        solve_many((Y.T @ Y)[None], u[None], row)
+        before, after = (0.5 * m @ Y.T @ Y @ m + u @ m for m in (M[i], row[0]))
+        if after < before:
+            M[i] = row[0]
+    return M
+
+
+def none(n, f):
+    empty = np.zeros(0, dtype=np.intp)
+    return np.zeros(n + 1, dtype=np.intp), empty, np.zeros(0, dtype=np.uint8), np.zeros((2, f, f)), 0.0, 0.0
+
+
+@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda one: f"f{len(one)}")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_partners", [0, 1, 3, 9])
+def test_a_sampled_sweep_equals_its_twin(focal_sets, dtype, n_partners):
+    random = np.random.default_rng(len(focal_sets) + n_partners)
+    n, f = 12, len(focal_sets)
+    C = np.ascontiguousarray(focal_sets.conflict_matrix)
+    M = random.dirichlet(np.full(f, 0.5), size=n)
+    partners = np.array([random.choice(np.delete(np.arange(n), i), n_partners, replace=False) for i in range(n)])
+    partners = partners.reshape(n, n_partners).astype(np.int32)
+    targets = random.random((n, n_partners)).astype(dtype)
+    order = random.permutation(n).astype(np.int32)
+    indptr = np.arange(n + 1, dtype=np.intp) * n_partners
+    ours, Y = M.copy(), np.ascontiguousarray(M @ C)
+    sweep_graph(ours, Y, C, indptr, partners.reshape(-1), targets.reshape(-1), order, *none(n, f))
+    np.testing.assert_allclose(ours, twin(M, C, partners, targets.astype(float), order), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(Y, ours @ C, rtol=0, atol=1e-14)
+    apart = np.einsum("ij,ikj->ik", ours, Y[partners]) - targets
+    total = residuals_graph(ours, Y, indptr, partners.reshape(-1), targets.reshape(-1))
+    assert total == pytest.approx((apart**2).sum(), rel=1e-6, abs=1e-12)
+    assert np.isfinite(gather_graph(Y, indptr, partners.reshape(-1), targets.reshape(-1), order))
+
+
+@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda one: f"f{len(one)}")
+def test_a_sweep_over_all_pairs_with_constraints_equals_its_twin_and_reports_its_change(focal_sets):
+    random = np.random.default_rng(len(focal_sets))
+    n, f = 10, len(focal_sets)
+    C = np.ascontiguousarray(focal_sets.conflict_matrix)
+    M = random.dirichlet(np.full(f, 0.5), size=n)
+    delta = random.random((n, n))
+    delta = (delta + delta.T) / 2
+    np.fill_diagonal(delta, 0)
+    constraints = PairwiseConstraints([(0, 1), (2, 5)], [(1, 7), (0, 9)])
+    penalty = Penalty.of(constraints, 0.7, focal_sets)
+    order = random.permutation(n).astype(np.int32)
+    eta = 0.3
+    ours, Y = M.copy(), np.ascontiguousarray(M @ C)
+    change = sweep_all_pairs(ours, Y, C, delta, order, *penalty.kernel_terms(n, 2 * eta), 0.0)
+    partners = np.array([np.delete(np.arange(n), i) for i in range(n)])
+    targets = np.take_along_axis(delta, partners, axis=1)
+    listed = [(0, 1, 0), (2, 5, 0), (1, 7, 1), (0, 9, 1)]
+    expected = twin(M, C, partners, targets, order, penalty.forms, listed, penalty.weight / (2 * eta))
+    np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-8)
+
+    def total(masses):
+        apart = np.triu(masses @ C @ masses.T - delta, k=1)
+        return eta * (apart**2).sum() + penalty.value(masses)
+
+    assert 2 * eta * change == pytest.approx(total(ours) - total(M), abs=1e-12)
