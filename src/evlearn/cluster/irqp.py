@@ -301,7 +301,7 @@ def best_start(
     ]
     # A few sweeps show which starts lead nowhere; the better ones go on.
     states = sorted((improve(start, 5) for start in starts), key=lambda one: one.objective)
-    states = [improve(state.masses, 30) for state in states[: max(1, n_candidates // 3)]]
+    states = [improve(state.masses, 20) for state in states[: max(1, n_candidates // 5)]]
     return min(states, key=lambda one: one.objective).masses
 
 

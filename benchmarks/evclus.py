@@ -1,0 +1,285 @@
+"""EVCLUS: minima, speed against R's recorded times, the bare limits, and sizes up to ten million objects.
+
+``python benchmarks/evclus.py [minima] [speed] [limits] [sizes] [slope] [--shared DIR] [--json FILE] [--plot FILE]``
+
+Speed is CPU seconds with one BLAS thread, median and least of several seeds; R's are those of ``timings.csv``.
+Limits are ratios in one run: a sweep against a loop that only gathers the same rows and sums their products, a
+landmark pass against its bare products and exponential. Every size runs in a process of its own; its peak memory is
+what the fit adds to the data.
+"""
+
+import argparse
+import csv
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from evlearn.kernels.evclus import gather_graph, sweep_graph
+from evlearn.kernels.simplex_qp import solve_many
+
+import evlearn
+from evlearn.belief import FocalSets
+from evlearn.blocks import row_blocks
+from evlearn.cluster import EVCLUS
+from evlearn.cluster.pairs import Transform, squared_distances
+from measuring import best_time
+
+R_CASES = {
+    "gauss4_n10000": "kevclus_gauss4_n10000_k100_c4_simple",
+    "s2": "kevclus_s2_k100_c15_simple",
+    "protein": "kevclus_protein_fullD_c4_simple",
+}
+
+
+def load(shared, name):
+    if name == "s2":
+        return np.genfromtxt(shared / "data/s2.csv", delimiter=",", skip_header=1)[:, :2]
+    with np.load(shared / "data" / ("protein_D.npz" if name == "protein" else f"{name}.npz")) as file:
+        return file["D"] if name == "protein" else file["x"]
+
+
+def settings(name, X):
+    return {
+        "gauss4_n10000": {"n_clusters": 4, "n_partners": 100},
+        "s2": {"n_clusters": 15, "n_partners": 100},
+        "protein": {"n_clusters": 4, "metric": "precomputed", "d0": X.max()},
+    }[name]
+
+
+def minima(shared):
+    """One start with default settings, over 20 seeds: the share that ends near the best stress known."""
+    X = load(shared, "gauss4_n10000")
+    fits = [EVCLUS(random_state=seed, **settings("gauss4_n10000", X)).fit(X) for seed in range(20)]
+    training = [model.objective_ for model in fits]
+    held_out = [model.stress(X, n_pairs=500_000, random_state=99) for model in fits]
+    return {
+        "seeds": 20,
+        "training_stress_best": min(training),
+        "training_stress_worst": max(training),
+        "within_2_percent_training": sum(value <= 1.02 * min(training) for value in training),
+        "held_out_stress_best": min(held_out),
+        "held_out_stress_worst": max(held_out),
+        "within_2_percent_held_out": sum(value <= 1.02 * min(held_out) for value in held_out),
+    }
+
+
+def speed(shared):
+    """CPU seconds against R's, with the stress of both."""
+    with (shared / "reference/timings.csv").open() as file:
+        recorded = list(csv.DictReader(file))
+    results = {}
+    for name, case in R_CASES.items():
+        X = load(shared, name)
+        rows = [row for row in recorded if row["case"] == case]
+        r_seconds = statistics.median(float(row["cpu_seconds"]) for row in rows)
+        times, stresses, held_out = [], [], []
+        for seed in range(7):
+            start = time.process_time()
+            model = EVCLUS(random_state=seed, **settings(name, X)).fit(X)
+            times.append(time.process_time() - start)
+            stresses.append(model.objective_)
+            held_out.append(model.stress(X, n_pairs=300_000, random_state=99))
+        results[name] = {
+            "r_cpu_seconds": r_seconds,
+            "r_stress": statistics.median(float(row["recomputed_stress"]) for row in rows),
+            "cpu_seconds_median": statistics.median(times),
+            "cpu_seconds_least": min(times),
+            "ratio_median": r_seconds / statistics.median(times),
+            "ratio_least": r_seconds / min(times),
+            "stress_median": statistics.median(stresses),
+            "held_out_stress_median": statistics.median(held_out),
+        }
+    return results
+
+
+def limits(_):
+    """The row problem alone, a sweep against its gather, a landmark pass against its bare arithmetic."""
+    random = np.random.default_rng(0)
+    results = {}
+    for f in (6, 17):
+        rows = random.dirichlet(np.ones(f), size=(20_000, 100))
+        Q = np.einsum("npi,npj->nij", rows, rows)
+        u = -np.einsum("npi,np->ni", rows, random.random((20_000, 100)))
+        cold = random.dirichlet(np.ones(f), size=20_000)
+        results[f"row_problem_f{f}_cold_microseconds"] = 50 * best_solve(Q, u, cold)
+        solve_many(Q, u, cold)
+        nearby = u + 0.01 * random.standard_normal(u.shape)
+        results[f"row_problem_f{f}_warm_microseconds"] = 50 * best_solve(Q, nearby, cold)
+    n, p, focal_sets = 1_000_000, 100, FocalSets.simple(4)
+    C = np.ascontiguousarray(focal_sets.conflict_matrix)
+    M = random.dirichlet(np.full(6, 0.2), size=n)
+    Y = np.ascontiguousarray(M @ C)
+    graph = (
+        np.arange(n + 1, dtype=np.intp) * p,
+        random.integers(n, size=n * p, dtype=np.int32),
+        random.random(n * p, dtype=np.float32),
+    )
+    order = random.permutation(n).astype(np.int32)
+    empty = np.zeros(0, dtype=np.intp)
+    terms = (np.zeros(n + 1, dtype=np.intp), empty, np.zeros(0, dtype=np.uint8), np.zeros((2, 6, 6)), 0.0, 0.0)
+    gathers, sweeps = [], []
+    for _ in range(3):
+        gathers.append(best_time(lambda: gather_graph(Y, *graph, order), 1))
+        sweeps.append(best_time(lambda: sweep_graph(M, Y, C, *graph, order, *terms), 1))
+    results["sweep_1e6_seconds"] = min(sweeps)
+    results["sweep_over_gather"] = min(sweeps) / min(gathers)
+    results |= landmark_limit(random)
+    return results
+
+
+def best_solve(Q, u, start):
+    return best_time(lambda: solve_many(Q, u, start.copy()), rounds=5)
+
+
+def landmark_limit(random):
+    X = clusters(500_000, random)
+    model = EVCLUS(4, solver="landmark", random_state=0).fit(X[:20_000])
+    inner = model._model
+    ours = best_time(lambda: inner.masses_of(X, n_jobs=1))
+    centre = inner.landmarks.mean(axis=0)
+    landmarks = inner.landmarks - centre
+    squares = np.einsum("ij,ij->i", landmarks, landmarks)
+    Y = (inner.masses @ inner.focal_sets.conflict_matrix).astype(np.float32)
+    transform = Transform("exponential", model.d0_)
+
+    def bare():
+        for block in row_blocks(len(X), 2048):
+            transform.of_squares(squared_distances(X[block] - centre, landmarks, squares)) @ Y
+
+    return {"landmark_pass_over_bare_arithmetic": ours / best_time(bare)}
+
+
+def clusters(n, random):
+    """Ten attributes in single precision, four clusters in two of them."""
+    X = random.standard_normal((n, 10), dtype=np.float32)
+    which = random.integers(4, size=n)
+    X[:, 0] += 6 * (which % 2)
+    X[:, 1] += 6 * (which // 2)
+    return X
+
+
+def one_size(solver, n, n_jobs):
+    """Fit, and for landmarks predict, in this process; print what it took."""
+    X = clusters(n, np.random.default_rng(0))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start, cpu = time.perf_counter(), time.process_time()
+    extra = {"n_partners": 100} if solver != "landmark" else {"n_landmarks": 500}
+    model = EVCLUS(4, solver=solver, n_jobs=n_jobs, random_state=0, **extra).fit(X)
+    result = {
+        "n": n,
+        "fit_seconds": time.perf_counter() - start,
+        "fit_cpu_seconds": time.process_time() - cpu,
+        "sweeps": model.n_iter_,
+        "converged": bool(model.converged_),
+    }
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result["peak_beyond_data_MB"] = (after - before) * 1024 / 1e6
+    result["masses_MB"] = model.masses_.nbytes / 1e6
+    result["objective"] = float(model.objective_)
+    result["held_out_stress"] = model.stress(X, n_pairs=500_000, random_state=99)
+    if solver == "landmark":
+        start = time.perf_counter()
+        model.predict_mass(X)
+        result["predict_seconds"] = time.perf_counter() - start
+    print(json.dumps(result))
+
+
+def in_a_process(solver, n, n_jobs=1):
+    command = [sys.executable, __file__, "--one-size", solver, str(n), str(n_jobs)]
+    return json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
+
+
+def sizes(_):
+    """A million objects to convergence, ten million with landmarks, and the exact solver on a part of them."""
+    return {
+        "exact_1e6": in_a_process("exact", 1_000_000),
+        "landmark_1e7": in_a_process("landmark", 10_000_000, 2),
+        "exact_on_20000_of_the_same": in_a_process("exact", 20_000),
+    }
+
+
+def slope(_):
+    """Time against n for the solvers; the slope on a log-log scale."""
+    results = {}
+    for solver, counts in {
+        "exact": (10_000, 100_000, 1_000_000),
+        "stochastic": (10_000, 100_000, 1_000_000),
+        "landmark": (10_000, 100_000, 1_000_000, 10_000_000),
+    }.items():
+        runs = [in_a_process(solver, n) for n in counts]
+        times = [run["fit_cpu_seconds"] / (run["sweeps"] if solver != "landmark" else 1) for run in runs]
+        results[solver] = {
+            "runs": runs,
+            "slope_fit": float(np.polyfit(np.log(counts), np.log([run["fit_cpu_seconds"] for run in runs]), 1)[0]),
+            "slope_per_sweep": float(np.polyfit(np.log(counts), np.log(times), 1)[0]),
+        }
+    return results
+
+
+def draw(results, path):
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
+    for (solver, result), colour, marker in zip(
+        results.items(), ("#0072B2", "#D55E00", "#009E73"), "osD", strict=True
+    ):
+        counts = [run["n"] for run in result["runs"]]
+        seconds = [run["fit_cpu_seconds"] for run in result["runs"]]
+        axes.loglog(
+            counts, seconds, marker=marker, color=colour, label=f"{solver} (slope {result['slope_fit']:.2f})"
+        )
+    axes.set(xlabel="objects", ylabel="CPU seconds of a fit", title="EVCLUS, 10 attributes, 4 clusters")
+    axes.grid(True, which="major", alpha=0.3)
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=120)
+
+
+def show(name, value, depth=0):
+    if isinstance(value, dict):
+        print("    " * depth + name)
+        for key, one in value.items():
+            show(key, one, depth + 1)
+    elif isinstance(value, list):
+        for one in value:
+            show("-", one, depth + 1)
+    else:
+        text = f"{value:.6g}" if isinstance(value, float) else str(value)
+        print("    " * depth + f"{name:<40}{text:>14}", flush=True)
+
+
+PARTS = {"minima": minima, "speed": speed, "limits": limits, "sizes": sizes, "slope": slope}
+
+
+def main():
+    if sys.argv[1:2] == ["--one-size"]:
+        one_size(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+        return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="all of them if none is named")
+    parser.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
+    parser.add_argument("--json", help="also write the results to this file")
+    parser.add_argument("--plot", help="draw time against size into this file")
+    arguments = parser.parse_args()
+    results = {
+        "versions": {"evlearn": evlearn.__version__, "python": platform.python_version(), "numpy": np.__version__}
+    }
+    for name in arguments.parts or PARTS:
+        results[name] = PARTS[name](arguments.shared)
+        show(name, results[name])
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(results, indent=1))
+    if arguments.plot and "slope" in results:
+        draw(results["slope"], arguments.plot)
+
+
+if __name__ == "__main__":
+    main()
