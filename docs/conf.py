@@ -52,5 +52,11 @@ def skip_tuple_fields(app, what, name, obj, skip, options):
     return True if type(obj).__name__ == "_tuplegetter" else None
 
 
+def skip_metadata_requests(app, what, name, obj, skip, options):
+    # Made by scikit-learn for every argument of a method beside X and y; the text is its own.
+    return True if name.startswith("set_") and name.endswith("_request") else None
+
+
 def setup(app):
     app.connect("autodoc-skip-member", skip_tuple_fields)
+    app.connect("autodoc-skip-member", skip_metadata_requests)

@@ -8,7 +8,6 @@ dissimilar. Twelve objects are enough to see what comes out: two wings, an objec
 
 import matplotlib.pyplot as plt
 
-from evlearn import CredalPartition
 from evlearn.cluster import EVCLUS
 from evlearn.datasets import load_butterfly
 from evlearn.plotting import CredalPartitionDisplay, ShepardDisplay
@@ -25,8 +24,8 @@ partition.summary()
 figure, axes = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
 display = CredalPartitionDisplay.from_estimator(model, butterfly.data, ax=axes)
 for number, point in zip(butterfly.object_names, butterfly.data, strict=True):
-    axes.annotate(number, point, xytext=(6, 6), textcoords="offset points", fontsize=9)
-axes.set(aspect="equal", xlim=(-6.5, 11.5), ylim=(-3.5, 11.5))
+    axes.annotate(number, point, xytext=(0, 8), textcoords="offset points", ha="center", fontsize=9)
+axes.set(aspect="equal", xlim=(-6.5, 11.5), ylim=(-3.5, 11.5), xlabel="$x_1$", ylabel="$x_2$")
 plt.show()
 
 # %%
@@ -50,17 +49,16 @@ ShepardDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# `d0=11` says: objects that are 11 apart are almost surely in different clusters. A smaller value makes
-# outliers of objects at the tips, a larger value leaves more objects open.
+# ``d0=11`` says: objects that are 11 apart are almost surely in different clusters. With 5, object 6 is too far
+# from both wings and an outlier too. With 20, half of the objects are open.
 
 for d0 in (5, 11, 20):
-    summary = EVCLUS(n_clusters=2, focal_sets="full", d0=d0, random_state=0).fit(butterfly.data)
-    summary = summary.credal_partition_.summary()
+    other = EVCLUS(n_clusters=2, focal_sets="full", d0=d0, random_state=0).fit(butterfly.data)
+    summary = other.credal_partition_.summary()
     print(f"d0={d0:<3} sure {summary.n_sure:>2}, torn {summary.n_torn}, outliers {summary.n_outliers}")
 
 # %%
 # All numbers, with the names that the objects have in the papers. Table 1 of :cite:t:`denoeux2021nnevclus` has
 # the same masses, to two digits.
 
-named = CredalPartition(partition.masses, partition.focal_sets, butterfly.object_names)
-named.to_frame().round(3)
+partition.rename(object_names=butterfly.object_names).to_frame().round(3)

@@ -2,13 +2,14 @@
 EVCLUS on four overlapping clusters
 ===================================
 
-Four clusters with heavy tails: some objects lie between two clusters, some far from all. `EVCLUS` with pairs of
-clusters says which objects are torn between which clusters, and which belong to none. The fitted model then maps
-the whole plane.
+Four clusters with heavy tails: some objects lie between two clusters, some far from all.
+`~evlearn.cluster.EVCLUS` with pairs of clusters says which objects are torn between which clusters, and which
+belong to none. The fitted model then maps the whole plane.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import ListedColormap
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import EVCLUS
@@ -38,12 +39,11 @@ print(f"the {sure.sum()} sure ones: {adjusted_rand_score(y[sure], model.labels_[
 
 # %%
 # New objects are compared with objects of the training set. Here they are the points of a grid. The first
-# picture shows the plausibility of each cluster, with lines at 0.2, 0.5 and 0.8, and the border between the
-# labels of `~evlearn.cluster.EVCLUS.predict` in black. Outside, all plausibilities fall to zero: objects there
-# would be outliers. The second picture shows how many clusters `~evlearn.cluster.EVCLUS.predict_set` leaves
-# open.
+# picture shows the plausibility of each cluster, with lines at 0.2, 0.5 and 0.8 (the thickest), and the border
+# between the labels of ``predict`` in black. Outside, all plausibilities fall to zero: objects there would be
+# outliers. The second picture shows how many clusters ``predict_set`` leaves open.
 
-side = np.linspace(-5, 9, 141)
+side = np.linspace(-6, 12, 181)
 grid = np.stack(np.meshgrid(side, side), axis=-1)
 predicted = model.predict_mass(grid.reshape(-1, 2))
 plausibilities = predicted.to_possibilistic().reshape(len(side), len(side), 4)
@@ -54,13 +54,13 @@ n_candidates[predicted.outliers()] = 0
 colours = ["#0072B2", "#E69F00", "#009E73", "#D55E00"]  # those of the display
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", sharey=True)
 for cluster, colour in enumerate(colours):
-    left.contour(side, side, plausibilities[..., cluster], levels=[0.2, 0.5, 0.8], colors=colour)
+    lines = {"levels": [0.2, 0.5, 0.8], "linewidths": [0.7, 1.3, 2.2], "colors": colour}
+    left.contour(side, side, plausibilities[..., cluster], **lines)
     left.contour(side, side, labels == cluster, levels=[0.5], colors="black", linewidths=1.5)
 left.scatter(*X.T, s=6, c=np.array(colours)[model.labels_], linewidths=0)
 left.set(title="plausibilities", aspect="equal", xlabel="feature 0", ylabel="feature 1")
-image = right.pcolormesh(
-    side, side, n_candidates.reshape(labels.shape), cmap=plt.get_cmap("Greys", 5), vmin=-0.5, vmax=4.5
-)
+greys = ListedColormap(["#FFFFFF", "#E8E8E8", "#CCCCCC", "#B0B0B0", "#909090"])
+image = right.pcolormesh(side, side, n_candidates.reshape(labels.shape), cmap=greys, vmin=-0.5, vmax=4.5)
 right.scatter(*X.T, s=6, c=np.array(colours)[model.labels_], linewidths=0)
 right.set(title="how many clusters are possible", aspect="equal", xlabel="feature 0")
 figure.colorbar(image, ticks=range(5), label="candidates (0: outlier)")
