@@ -53,8 +53,8 @@ def skip_tuple_fields(app, what, name, obj, skip, options):
 
 
 def skip_metadata_requests(app, what, name, obj, skip, options):
-    # Made by scikit-learn for every argument of a method beside X and y; the text is its own.
-    return True if name.startswith("set_") and name.endswith("_request") else None
+    # What scikit-learn adds for arguments of methods beside X and y; the text is its own.
+    return True if name == "get_metadata_routing" or name.endswith("_request") else None
 
 
 def setup(app):

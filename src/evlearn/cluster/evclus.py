@@ -126,7 +126,7 @@ class EVCLUS(EvidentialClusterer):
         that of the landmarks, for the stochastic solver that of the last sweep.
     stress_ : float
         The objective without the penalty of constraints.
-    objective_history_ : ndarray of shape (n_iter_,)
+    objective_history_ : ndarray of shape (n_sweeps,)
         The objective after each sweep.
     n_iter_ : int
         The number of sweeps.
