@@ -1,10 +1,10 @@
 """EVCLUS: minima, speed against R's recorded times, the bare limits, and sizes up to ten million objects.
 
-``python benchmarks/evclus.py [minima] [speed] [limits] [sizes] [slope] [--shared DIR] [--json FILE] [--plot FILE]``
+``python benchmarks/evclus.py [minima] [speed] [limits] [sizes] [slope] [--shared DIR] [--json F] [--plot F]``
 
 Speed is CPU seconds with one BLAS thread, median and least of several seeds; R's are those of ``timings.csv``.
 Limits are ratios in one run: a sweep against a loop that only gathers the same rows and sums their products, a
-landmark pass against its bare products and exponential. Every size runs in a process of its own; its peak memory is
+landmark pass against its bare products and exponential. Every size runs in its own process; its peak memory is
 what the fit adds to the data.
 """
 
