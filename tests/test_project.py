@@ -47,7 +47,8 @@ def public_objects():
                 defined_here = any(
                     member in base.__dict__ for base in found.__mro__ if "evlearn" in base.__module__
                 )
-                if not member.startswith("_") and callable(value) and defined_here:
+                made_by_sklearn = re.fullmatch(r"set_\w+_request", member)
+                if not member.startswith("_") and callable(value) and defined_here and not made_by_sklearn:
                     yield f"{path}.{member}", value
 
 

@@ -53,6 +53,12 @@ def test_every_solver_finds_the_clusters_and_publishes_its_result(blobs, solver)
     assert model.predict_set(X[:5]).any(axis=1).all()
 
 
+def test_held_out_pairs_are_not_those_of_the_fit_even_with_its_seed(blobs):
+    X, _ = blobs
+    model = EVCLUS(4, n_partners=20, random_state=0).fit(X)
+    assert model.stress(X, n_pairs=6000, random_state=0) > 1.02 * model.stress_
+
+
 def test_solvers_reach_nearly_the_stress_of_the_exact_one(blobs):
     X, _ = blobs
     exact = EVCLUS(4, random_state=0).fit(X).stress(X, random_state=1)
@@ -100,7 +106,7 @@ def test_targets_made_from_known_masses_are_met():
 
 
 def test_attributes_and_their_distances_give_the_same_bits(blobs):
-    X = blobs[0][::3]
+    X = blobs[0][::5]
     D = cdist(X, X)
     direct = EVCLUS(4, random_state=0).fit(X)
     given_distances = EVCLUS(4, metric="precomputed", random_state=0).fit(D)
@@ -170,6 +176,9 @@ def test_frames_of_any_kind_are_accepted(blobs):
         model = EVCLUS(4, random_state=0).fit(frame)
         np.testing.assert_array_equal(model.masses_, plain.masses_)
         assert model.feature_names_in_.tolist() == ["a", "b"]
+    named = EVCLUS(4, random_state=0).fit(pd.DataFrame(X, index=[f"row {k}" for k in range(60)]))
+    assert named.credal_partition_.object_names[3] == "row 3"
+    assert plain.credal_partition_.object_names is None
     single = EVCLUS(4, random_state=0, solver="landmark").fit(X.astype(np.float32))
     assert single.masses_.dtype == np.float32
 
@@ -321,6 +330,8 @@ def test_wrong_data_are_refused_with_the_reason():
         EVCLUS(2).predict(X)
     with pytest.raises(ValueError, match="99"):
         EVCLUS(2).fit(X, constraints=PairwiseConstraints([(0, 99)]))
+    with pytest.raises(TypeError, match=r"must be PairwiseConstraints, got list; write PairwiseConstraints\("):
+        EVCLUS(2).fit(X, constraints=[(0, 1)])
     for solver in ("stochastic", "landmark"):
         with pytest.raises(ValueError, match="constraints need solver='exact'"):
             EVCLUS(2, solver=solver).fit(X, constraints=PairwiseConstraints([(0, 1)]))

@@ -28,7 +28,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def predict(self, X: Any) -> IntArray:
-        """The most plausible cluster of each object.
+        """The most plausible cluster of each object, also of outliers: ask `predict_mass` who they are.
 
         Parameters
         ----------
@@ -43,7 +43,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self.predict_mass(X).to_hard()
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the clusters, proportional to their plausibilities.
+        """Probabilities of the clusters, proportional to their plausibilities; nearly equal ones for outliers.
 
         Parameters
         ----------
@@ -77,3 +77,9 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.focal_sets_ = partition.focal_sets
         self.masses_ = partition.masses
         self.labels_ = partition.to_hard().astype(np.intp, copy=False)
+
+    def _name_objects(self, X: Any) -> None:
+        """Give the partition the row names of a pandas frame, where it has any but the plain numbers."""
+        index = getattr(X, "index", None)
+        if index is not None and hasattr(X, "iloc") and type(index).__name__ != "RangeIndex":
+            self.credal_partition_ = self.credal_partition_.rename(object_names=[str(name) for name in index])

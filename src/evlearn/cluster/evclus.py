@@ -237,11 +237,17 @@ class EVCLUS(EvidentialClusterer):
         self._check_parameters()
         data = self._read(X, reset=True)
         if constraints is not None:
+            if not isinstance(constraints, PairwiseConstraints):
+                raise TypeError(
+                    f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; "
+                    "write PairwiseConstraints(must_link=..., cannot_link=...)."
+                )
             constraints.check_objects(len(data))
         random = check_random_state(self.random_state)
         focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
         fit = {"exact": self._fit_exact, "landmark": self._fit_landmark, "stochastic": self._fit_stochastic}
         fit[self.solver](data, focal_sets, constraints, random)
+        self._name_objects(X)
         return self
 
     def predict_mass(self, X: Any) -> CredalPartition:
@@ -282,7 +288,8 @@ class EVCLUS(EvidentialClusterer):
         data = self._read(X, reset=False)
         if len(data) != len(self.masses_):
             raise ValueError(f"X has {len(data)} objects but the model was fitted to {len(self.masses_)}.")
-        random = check_random_state(random_state)
+        # Its own stream: with the seed of the fit, the rings of the fit would come back.
+        random = np.random.RandomState(check_random_state(random_state).randint(2**31, size=4))
         residuals = squares = 0.0
         drawn = 0
         while drawn < n_pairs:

@@ -80,10 +80,9 @@ def descend_stochastic(
             squares = residuals = 0.0
             order = random.permutation(len(M))
             for block in row_blocks(len(M), block_size):
-                rows, others = order[block], np.r_[order[: block.start], order[block.stop :]]
-                if len(others) == 0:  # a single block: partners come from the block itself
-                    others = rows
-                partners = others[random.randint(len(others), size=n_partners)]
+                rows = order[block]
+                places = random.randint(max(len(M) - len(rows), 1), size=n_partners)
+                partners = order[places + len(rows) * (places >= block.start)]  # anyone outside the block
                 if precomputed:
                     delta = transform(X[np.ix_(rows, partners)].astype(np.float64))
                 else:
