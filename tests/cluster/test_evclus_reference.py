@@ -110,11 +110,15 @@ def test_butterfly_table_of_the_nnevclus_paper(shared):
 
 def test_protein_has_the_published_agreement_and_stress(data):
     D, y = data("protein")
-    # One object is nearly as plausible in two clusters, so only a tight fit agrees to the last object.
-    for seed in range(3):
-        model = EVCLUS(4, metric="precomputed", d0=D.max(), tol=1e-8, max_iter=5000, random_state=seed).fit(D)
+    settings = {"metric": "precomputed", "d0": D.max()}
+    # One object is nearly as plausible in two clusters: only a tight fit of several starts agrees to that object.
+    for seed in range(2):
+        model = EVCLUS(4, n_init=5, tol=1e-9, max_iter=20_000, random_state=seed, **settings).fit(D)
         assert adjusted_rand_score(y, model.labels_) == pytest.approx(0.989, abs=0.0005)
         assert model.objective_ <= 0.002365
+    quick = [EVCLUS(4, random_state=seed, **settings).fit(D) for seed in range(5)]
+    assert all(model.objective_ <= 0.002365 for model in quick)
+    assert all(adjusted_rand_score(y, model.labels_) > 0.97 for model in quick)
 
 
 def test_fourclass_has_the_published_loss(data):
