@@ -35,12 +35,9 @@ def none(n, f):
     return np.zeros(n + 1, dtype=np.intp), empty, np.zeros(0, dtype=np.uint8), np.zeros((2, f, f)), 0.0, 0.0
 
 
-@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda one: f"f{len(one)}")
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_partners", [0, 1, 3, 9])
-def test_a_sampled_sweep_equals_its_twin(focal_sets, dtype, n_partners):
+def sampled(focal_sets, dtype, n_partners):
     random = np.random.default_rng(len(focal_sets) + n_partners)
-    n, f = 12, len(focal_sets)
+    n, f = n_partners + 5, len(focal_sets)
     C = np.ascontiguousarray(focal_sets.conflict_matrix)
     M = random.dirichlet(np.full(f, 0.5), size=n)
     partners = np.array([random.choice(np.delete(np.arange(n), i), n_partners, replace=False) for i in range(n)])
@@ -48,14 +45,36 @@ def test_a_sampled_sweep_equals_its_twin(focal_sets, dtype, n_partners):
     targets = random.random((n, n_partners)).astype(dtype)
     order = random.permutation(n).astype(np.int32)
     indptr = np.arange(n + 1, dtype=np.intp) * n_partners
+    return M, C, partners, targets, order, (indptr, partners.reshape(-1), targets.reshape(-1))
+
+
+@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda one: f"f{len(one)}")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("more", [1, 7, 40])
+def test_a_sampled_sweep_equals_its_twin_where_the_minimum_is_unique(focal_sets, dtype, more):
+    n_partners = 2 * len(focal_sets) + more
+    M, C, partners, targets, order, graph = sampled(focal_sets, dtype, n_partners)
     ours, Y = M.copy(), np.ascontiguousarray(M @ C)
-    sweep_graph(ours, Y, C, indptr, partners.reshape(-1), targets.reshape(-1), order, *none(n, f))
-    np.testing.assert_allclose(ours, twin(M, C, partners, targets.astype(float), order), rtol=0, atol=1e-9)
+    sweep_graph(ours, Y, C, *graph, order, *none(*M.shape))
+    np.testing.assert_allclose(ours, twin(M, C, partners, targets.astype(float), order), rtol=0, atol=1e-8)
     np.testing.assert_allclose(Y, ours @ C, rtol=0, atol=1e-14)
     apart = np.einsum("ij,ikj->ik", ours, Y[partners]) - targets
-    total = residuals_graph(ours, Y, indptr, partners.reshape(-1), targets.reshape(-1))
-    assert total == pytest.approx((apart**2).sum(), rel=1e-6, abs=1e-12)
-    assert np.isfinite(gather_graph(Y, indptr, partners.reshape(-1), targets.reshape(-1), order))
+    assert residuals_graph(ours, Y, *graph) == pytest.approx((apart**2).sum(), rel=1e-6, abs=1e-12)
+    assert np.isfinite(gather_graph(Y, *graph, order))
+
+
+@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda one: f"f{len(one)}")
+@pytest.mark.parametrize("n_partners", [0, 1, 2, 3, 5])
+def test_a_row_with_few_partners_does_not_get_worse(focal_sets, n_partners):
+    M, C, partners, targets, _, graph = sampled(focal_sets, np.float64, n_partners)
+    for i in range(len(M)):
+        ours, Y = M.copy(), np.ascontiguousarray(M @ C)
+        sweep_graph(ours, Y, C, *graph, np.array([i], dtype=np.int32), *none(*M.shape))
+        before, after = (((one[i] @ Y[partners[i]].T - targets[i]) ** 2).sum() for one in (M, ours))
+        assert after <= before + 1e-12
+        assert ours[i].min() >= 0
+        assert ours[i].sum() == pytest.approx(1)
+        np.testing.assert_array_equal(np.delete(ours, i, axis=0), np.delete(M, i, axis=0))
 
 
 @pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda one: f"f{len(one)}")

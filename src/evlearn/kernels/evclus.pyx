@@ -21,6 +21,7 @@ from libc.string cimport memset
 from evlearn.kernels.simplex_qp cimport solve_simplex_qp, work_size
 
 cdef extern from "gram.h" nogil:
+    int EVLEARN_ROWS
     int evlearn_padded(int f) noexcept
     void evlearn_gram_double(
         double* Q, double* u, double* rows, const double* Y, const int* indices, const double* targets,
@@ -44,20 +45,20 @@ cdef struct Buffers:
     double* m
     double* work
     double* padded  # Q with padded rows, while it is summed
-    double* rows    # four partners
+    double* rows    # some partners, with padded rows
     int* places
 
 
 cdef int allocate(Buffers* buffers, int f) except -1:
     cdef int ld = evlearn_padded(f)
-    buffers.Q = <double*>calloc(f * f + 2 * f + work_size(f) + (ld + 4) * ld, sizeof(double))
+    buffers.Q = <double*>calloc(f * f + 2 * ld + work_size(f) + (ld + EVLEARN_ROWS) * ld, sizeof(double))
     buffers.places = <int*>malloc(2 * f * sizeof(int))
     if buffers.Q == NULL or buffers.places == NULL:
         release(buffers)
         raise MemoryError
     buffers.u = buffers.Q + f * f
-    buffers.m = buffers.u + f
-    buffers.work = buffers.m + f
+    buffers.m = buffers.u + ld
+    buffers.work = buffers.m + ld
     buffers.padded = buffers.work + work_size(f)
     buffers.rows = buffers.padded + ld * ld
     return 0
@@ -76,7 +77,7 @@ cdef inline void gather(
     cdef Py_ssize_t start = indptr[i], count = indptr[i + 1] - indptr[i]
     cdef int ld = evlearn_padded(f), a, b
     memset(buffers.padded, 0, ld * ld * sizeof(double))
-    memset(buffers.u, 0, f * sizeof(double))
+    memset(buffers.u, 0, ld * sizeof(double))
     if count > 0:
         if real is float:
             evlearn_gram_float(

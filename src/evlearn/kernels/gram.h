@@ -1,9 +1,9 @@
 /* Sums of outer products of gathered rows: the inner loop of a sweep.
  *
- * Partners are copied four at a time into a small buffer whose rows are padded to a multiple of four doubles, so that
- * each element of Q is loaded and stored once for four partners, and loops run over whole vectors. Only the blocks on
- * and below the diagonal are summed. Needs GCC or Clang, for their vector types. Compiled for any processor and, on
- * x86-64, for those with AVX2 and FMA as well; which of them runs is decided once.
+ * Partners are copied, some at a time, into a small buffer whose rows are padded to a multiple of eight doubles, so
+ * that sums stay in registers and loops run over whole vectors. Only the blocks on and below the diagonal are summed.
+ * Needs GCC or Clang, for their vector types. Compiled for any processor and, on x86-64, for those with AVX2 and FMA
+ * as well; the processor decides at run time which of them is called.
  */
 #ifndef EVLEARN_GRAM_H
 #define EVLEARN_GRAM_H
@@ -14,11 +14,12 @@
 #define EVLEARN_INLINE static inline __attribute__((always_inline))
 #define EVLEARN_PREFETCH(p) __builtin_prefetch(p)
 #define EVLEARN_AHEAD 12
+#define EVLEARN_ROWS 32 /* copied at a time */
 
 /* Four doubles, in whatever registers the processor has. */
 typedef double evlearn_four __attribute__((vector_size(32), aligned(8), may_alias));
 
-static inline int evlearn_padded(int f) { return (f + 3) / 4 * 4; }
+static inline int evlearn_padded(int f) { return (f + 7) / 8 * 8; }
 
 #define EVLEARN_NAME(name) evlearn_plain_##name
 #define EVLEARN_TARGET

@@ -1,19 +1,30 @@
 /* The functions of gram.h for one kind of processor: EVLEARN_NAME and EVLEARN_TARGET say which. */
 
-/* Q (ld by ld) += the outer products of four rows, in blocks of four by four; u -= the sum of delta times row. */
-EVLEARN_TARGET EVLEARN_INLINE void EVLEARN_NAME(add_four)(
-    double *Q, double *u, const double *rows, const double *delta, int f, int ld)
+/* Q (ld by ld) += the outer products of the rows, four by eight entries at a time, each held in registers while all
+ * rows pass by; u -= the sum of delta times row. */
+EVLEARN_TARGET EVLEARN_INLINE void EVLEARN_NAME(add_rows)(
+    double *Q, double *u, const double *rows, const double *delta, int count, int f, int ld)
 {
-    for (int a = 0; a < f; a++)
-        u[a] -= delta[0] * rows[a] + delta[1] * rows[ld + a] + delta[2] * rows[2 * ld + a] + delta[3] * rows[3 * ld + a];
-    for (int A = 0; A < ld; A += 4)
-        for (int B = 0; B <= A; B += 4) {
-            const evlearn_four c0 = *(const evlearn_four *)(rows + B), c1 = *(const evlearn_four *)(rows + ld + B),
-                               c2 = *(const evlearn_four *)(rows + 2 * ld + B),
-                               c3 = *(const evlearn_four *)(rows + 3 * ld + B);
-            for (int a = A; a < A + 4; a++) {
-                evlearn_four *q = (evlearn_four *)(Q + (size_t)a * ld + B);
-                *q += rows[a] * c0 + rows[ld + a] * c1 + rows[2 * ld + a] * c2 + rows[3 * ld + a] * c3;
+    for (int a = 0; a < f; a += 4) {
+        evlearn_four sum = {0.0, 0.0, 0.0, 0.0};
+        for (int e = 0; e < count; e++)
+            sum += delta[e] * *(const evlearn_four *)(rows + e * ld + a);
+        *(evlearn_four *)(u + a) -= sum;
+    }
+    for (int A = 0; A < f; A += 4)
+        for (int B = 0; B <= A; B += 8) {
+            evlearn_four left[4] = {{0.0}}, right[4] = {{0.0}};
+            for (int e = 0; e < count; e++) {
+                const double *row = rows + e * ld;
+                const evlearn_four c0 = *(const evlearn_four *)(row + B), c1 = *(const evlearn_four *)(row + B + 4);
+                for (int k = 0; k < 4; k++) {
+                    left[k] += row[A + k] * c0;
+                    right[k] += row[A + k] * c1;
+                }
+            }
+            for (int k = 0; k < 4; k++) {
+                *(evlearn_four *)(Q + (size_t)(A + k) * ld + B) += left[k];
+                *(evlearn_four *)(Q + (size_t)(A + k) * ld + B + 4) += right[k];
             }
         }
 }
@@ -23,20 +34,16 @@ EVLEARN_TARGET EVLEARN_INLINE void EVLEARN_NAME(add_four)(
         double *Q, double *u, double *rows, const double *Y, const int *indices, const REAL *targets,                 \
         ptrdiff_t count, int f, int ld)                                                                               \
     {                                                                                                                 \
-        double delta[4];                                                                                              \
-        for (ptrdiff_t e = 0; e < count; e += 4) {                                                                    \
-            for (int k = 0; k < 4; k++) {                                                                             \
-                if (e + k < count) {                                                                                  \
-                    if (e + k + EVLEARN_AHEAD < count)                                                                \
-                        EVLEARN_PREFETCH(Y + (ptrdiff_t)indices[e + k + EVLEARN_AHEAD] * f);                          \
-                    memcpy(rows + k * ld, Y + (ptrdiff_t)indices[e + k] * f, f * sizeof(double));                     \
-                    delta[k] = (double)targets[e + k];                                                                \
-                } else {                                                                                              \
-                    memset(rows + k * ld, 0, f * sizeof(double));                                                     \
-                    delta[k] = 0.0;                                                                                   \
-                }                                                                                                     \
+        double delta[EVLEARN_ROWS];                                                                                   \
+        for (ptrdiff_t start = 0; start < count; start += EVLEARN_ROWS) {                                             \
+            const int some = count - start < EVLEARN_ROWS ? (int)(count - start) : EVLEARN_ROWS;                      \
+            for (int e = 0; e < some; e++) {                                                                          \
+                const ptrdiff_t ahead = start + e + EVLEARN_AHEAD;                                                    \
+                EVLEARN_PREFETCH(Y + (ptrdiff_t)indices[ahead < count ? ahead : start] * f);                          \
+                memcpy(rows + e * ld, Y + (ptrdiff_t)indices[start + e] * f, f * sizeof(double));                     \
+                delta[e] = (double)targets[start + e];                                                                \
             }                                                                                                         \
-            EVLEARN_NAME(add_four)(Q, u, rows, delta, f, ld);                                                         \
+            EVLEARN_NAME(add_rows)(Q, u, rows, delta, some, f, ld);                                                   \
         }                                                                                                             \
     }                                                                                                                 \
     /* A constant number of sets lets the compiler unroll. */                                                         \
@@ -45,11 +52,12 @@ EVLEARN_TARGET EVLEARN_INLINE void EVLEARN_NAME(add_four)(
         ptrdiff_t count, int f)                                                                                       \
     {                                                                                                                 \
         switch (f) {                                                                                                  \
-        case 4: EVLEARN_NAME(fixed_##KIND)(Q, u, rows, Y, indices, targets, count, 4, 4); break;                      \
+        case 4: EVLEARN_NAME(fixed_##KIND)(Q, u, rows, Y, indices, targets, count, 4, 8); break;                      \
         case 5: EVLEARN_NAME(fixed_##KIND)(Q, u, rows, Y, indices, targets, count, 5, 8); break;                      \
         case 6: EVLEARN_NAME(fixed_##KIND)(Q, u, rows, Y, indices, targets, count, 6, 8); break;                      \
         case 7: EVLEARN_NAME(fixed_##KIND)(Q, u, rows, Y, indices, targets, count, 7, 8); break;                      \
         case 8: EVLEARN_NAME(fixed_##KIND)(Q, u, rows, Y, indices, targets, count, 8, 8); break;                      \
+        case 17: EVLEARN_NAME(fixed_##KIND)(Q, u, rows, Y, indices, targets, count, 17, 24); break;                   \
         default: EVLEARN_NAME(fixed_##KIND)(Q, u, rows, Y, indices, targets, count, f, evlearn_padded(f));            \
         }                                                                                                             \
     }
