@@ -162,6 +162,9 @@ def sweep_graph(
     with nogil:
         for t in range(order.shape[0]):
             i = order[t]
+            if t + 2 < order.shape[0]:  # the masses of the row after the next
+                EVLEARN_PREFETCH(&M[order[t + 2], 0])
+                EVLEARN_PREFETCH(&Y[order[t + 2], 0])
             gather(&buffers, Y, indptr, indices, delta, i, f)
             if constrained:
                 add_constraints(
