@@ -168,7 +168,7 @@ def test_single_precision_masses_give_the_same_indices(two_partitions):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: consistency_index([0, 1, 1], [0, 1]), "first has 3 objects and second 2"),
+        (lambda: consistency_index([0, 1, 1], [0, 1]), "there are 3 and 2 objects; both must describe"),
         (lambda: credal_rand_index([0], [0]), "no pairs to compare"),
         (lambda: nonspecificity_index([0]), "no pairs to compare"),
         (

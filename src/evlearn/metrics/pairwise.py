@@ -105,12 +105,12 @@ def consistency_index(first: CredalPartition | npt.ArrayLike, second: CredalPart
     >>> consistency_index([0, 0, 1, 1], ["a", "a", "b", "b"])
     1.0
     """
-    one, other = _read_both(first, second)
-    if not isinstance(second, CredalPartition):
-        return _consistency_with_labels(one, np.asarray(second))
-    if not isinstance(first, CredalPartition):
-        return _consistency_with_labels(other, np.asarray(first))
-    return _consistency_of_two(one, other)
+    # Labels are taken as they are: as a partition they would need a column for each class.
+    if isinstance(first, CredalPartition) and not isinstance(second, CredalPartition):
+        return _consistency_with_labels(first, _read_labels(second, "second"))
+    if isinstance(second, CredalPartition) and not isinstance(first, CredalPartition):
+        return _consistency_with_labels(second, _read_labels(first, "first"))
+    return _consistency_of_two(*_read_both(first, second))
 
 
 def _consistency_of_two(one: CredalPartition, other: CredalPartition) -> float:
@@ -139,6 +139,8 @@ def _consistency_of_two(one: CredalPartition, other: CredalPartition) -> float:
 
 def _consistency_with_labels(partition: CredalPartition, labels: npt.NDArray[Any]) -> float:
     """Class by class, so that many classes cost no more than few."""
+    _require_same_objects(partition.n_objects, len(labels))
+    _require_pairs(partition)
     classes, codes = np.unique(labels, return_inverse=True)
     width = len(partition.focal_sets)
     by_class = np.zeros((len(classes), width))
@@ -298,25 +300,31 @@ def _ordered_pairs(partition: CredalPartition) -> float:
 def _read(partition: CredalPartition | npt.ArrayLike, name: str) -> CredalPartition:
     if isinstance(partition, CredalPartition):
         return partition
-    labels = np.asarray(partition)
-    if labels.ndim != 1:
+    return CredalPartition.from_hard(_read_labels(partition, name))
+
+
+def _read_labels(labels: CredalPartition | npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    values = np.asarray(labels)
+    if values.ndim != 1:
         raise ValueError(
-            f"{name} must be a CredalPartition or one label for each object, got shape {labels.shape}; "
+            f"{name} must be a CredalPartition or one label for each object, got shape {values.shape}; "
             "for memberships or probabilities use CredalPartition.from_fuzzy."
         )
-    return CredalPartition.from_hard(labels)
+    return values
 
 
 def _read_both(
     first: CredalPartition | npt.ArrayLike, second: CredalPartition | npt.ArrayLike
 ) -> tuple[CredalPartition, CredalPartition]:
     one, other = _read(first, "first"), _read(second, "second")
-    if one.n_objects != other.n_objects:
-        raise ValueError(
-            f"first has {one.n_objects} objects and second {other.n_objects}; both must describe the same objects."
-        )
+    _require_same_objects(one.n_objects, other.n_objects)
     _require_pairs(one)
     return one, other
+
+
+def _require_same_objects(first: int, second: int) -> None:
+    if first != second:
+        raise ValueError(f"there are {first} and {second} objects; both must describe the same objects.")
 
 
 def _require_pairs(partition: CredalPartition) -> None:
