@@ -124,7 +124,7 @@ def limits(_):
     )
     order = random.permutation(n).astype(np.int32)
     empty = np.zeros(0, dtype=np.intp)
-    terms = (np.zeros(n + 1, dtype=np.intp), empty, np.zeros(0, dtype=np.uint8), np.zeros((2, 6, 6)), 0.0, 0.0)
+    terms = (np.zeros(n + 1, dtype=np.intp), empty, np.zeros(0, dtype=np.uint8), np.zeros((2, 6, 6)), 0.0)
     gathers, sweeps = [], []
     for _ in range(3):
         gathers.append(best_time(lambda: gather_graph(Y, *graph, order), 1))

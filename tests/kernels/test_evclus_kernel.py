@@ -32,7 +32,7 @@ def twin(M, C, partners, targets, order, forms=None, constraints=(), weight=0.0)
 
 def none(n, f):
     empty = np.zeros(0, dtype=np.intp)
-    return np.zeros(n + 1, dtype=np.intp), empty, np.zeros(0, dtype=np.uint8), np.zeros((2, f, f)), 0.0, 0.0
+    return np.zeros(n + 1, dtype=np.intp), empty, np.zeros(0, dtype=np.uint8), np.zeros((2, f, f)), 0.0
 
 
 def sampled(focal_sets, dtype, n_partners):
@@ -91,7 +91,7 @@ def test_a_sweep_over_all_pairs_with_constraints_equals_its_twin_and_reports_its
     order = random.permutation(n).astype(np.int32)
     eta = 0.3
     ours, Y = M.copy(), np.ascontiguousarray(M @ C)
-    change = sweep_all_pairs(ours, Y, C, delta, order, *penalty.kernel_terms(n, 2 * eta), 0.0)
+    change = sweep_all_pairs(ours, Y, C, delta, order, *penalty.kernel_terms(n, 2 * eta))
     partners = np.array([np.delete(np.arange(n), i) for i in range(n)])
     targets = np.take_along_axis(delta, partners, axis=1)
     listed = [(0, 1, 0), (2, 5, 0), (1, 7, 1), (0, 9, 1)]

@@ -125,7 +125,6 @@ def descend(
     max_iter: int,
     penalty: Penalty | None = None,
     random: np.random.RandomState | None = None,
-    ridge: float = 0.0,
     report: Report | None = None,
 ) -> Descent:
     """Sweep until a sweep lowers the objective by less than `tol` of itself.
@@ -148,8 +147,6 @@ def descend(
         What unmet constraints cost.
     random : RandomState or None, default=None
         Draws the order of the rows in each sweep; None takes them in their own order.
-    ridge : float, default=0.0
-        Added to the diagonal of the row problems.
     report : callable or None, default=None
         Called after each sweep with its number and the objective.
 
@@ -174,7 +171,7 @@ def descend(
         while len(state.history) < max_iter and not state.converged:
             if random is not None:
                 order = random.permutation(n_objects).astype(np.int32)
-            change = pairs.sweep(M, Y, C, order, (*terms, ridge))
+            change = pairs.sweep(M, Y, C, order, terms)
             before = state.objective
             # In a symmetric graph the rows' changes add up to that of the objective: one pass, after the first
             # sweep, is enough to know it exactly from then on.

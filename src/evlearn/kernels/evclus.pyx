@@ -149,12 +149,12 @@ def sweep_graph(
     double[:, ::1] M, double[:, ::1] Y, const double[:, ::1] C,
     const Py_ssize_t[::1] indptr, const int[::1] indices, const real[::1] delta, const int[::1] order,
     const Py_ssize_t[::1] constraint_indptr, const Py_ssize_t[::1] constraint_partners,
-    const unsigned char[::1] constraint_kinds, const double[:, :, ::1] Z, double constraint_weight, double ridge,
+    const unsigned char[::1] constraint_kinds, const double[:, :, ::1] Z, double constraint_weight,
 ):
     """Update the rows in `order`, each against its partners in the graph."""
     cdef:
         Py_ssize_t t, i
-        int f = <int>M.shape[1], a
+        int f = <int>M.shape[1]
         double change = 0.0
         bint constrained = constraint_partners.shape[0] > 0
         Buffers buffers
@@ -171,8 +171,6 @@ def sweep_graph(
                     buffers.u, &M[0, 0], constraint_indptr, constraint_partners, constraint_kinds, Z,
                     constraint_weight, i, f,
                 )
-            for a in range(f):
-                buffers.Q[a * f + a] += ridge
             change += update_row(&buffers, &M[i, 0], &Y[i, 0], &C[0, 0], f)
     release(&buffers)
     return change
@@ -225,7 +223,7 @@ def residuals_graph(
 def sweep_all_pairs(
     double[:, ::1] M, double[:, ::1] Y, const double[:, ::1] C, const double[:, ::1] delta, const int[::1] order,
     const Py_ssize_t[::1] constraint_indptr, const Py_ssize_t[::1] constraint_partners,
-    const unsigned char[::1] constraint_kinds, const double[:, :, ::1] Z, double constraint_weight, double ridge,
+    const unsigned char[::1] constraint_kinds, const double[:, :, ::1] Z, double constraint_weight,
 ):
     """Update the rows in `order`, each against all others; the diagonal of delta must be zero."""
     cdef:
@@ -255,7 +253,6 @@ def sweep_all_pairs(
                 for b in range(f):
                     G[a * f + b] -= Y[i, a] * Y[i, b]
                     buffers.Q[a * f + b] = G[a * f + b]
-                buffers.Q[a * f + a] += ridge
             if constrained:
                 add_constraints(
                     buffers.u, &M[0, 0], constraint_indptr, constraint_partners, constraint_kinds, Z,
