@@ -104,6 +104,13 @@ def _same(text, default):
     return stated is default if default is None or isinstance(default, bool) else stated == default
 
 
+def test_the_readme_runs_as_pasted_and_prints_what_it_says():
+    readme = (ROOT / "README.md").read_text()
+    code = "".join(re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL))
+    (printed,) = re.findall(r"```text\n(.*?)```", readme, flags=re.DOTALL)
+    assert run(f"import matplotlib; matplotlib.use('Agg')\n{code}") == printed
+
+
 def test_the_version_is_the_same_everywhere():
     for file in ("pyproject.toml", "meson.build"):
         assert f'\nversion = "{evlearn.__version__}"' in (text := (ROOT / file).read_text()) or (

@@ -373,6 +373,18 @@ def test_an_interrupted_fit_keeps_the_best_state_so_far():
     assert "interrupted after" in err
 
 
+def test_a_stochastic_fit_that_has_not_settled_does_not_claim_to_have():
+    # Pure noise with few partners: averages of five sweeps go on moving by more than the tolerance.
+    X = np.random.default_rng(0).standard_normal((60, 8))
+    fits = [EVCLUS(6, solver="stochastic", n_partners=3, random_state=seed).fit(X) for seed in range(8)]
+    unsettled = [model for model in fits if model.n_iter_ == 50]
+    assert unsettled
+    for model in unsettled:
+        now, before = model.objective_history_[-5:].mean(), model.objective_history_[-10:-5].mean()
+        assert model.converged_ == (abs(before - now) <= 1e-3 * before)
+    assert not all(model.converged_ for model in unsettled)
+
+
 def test_masses_may_be_written_to_a_file(blobs, tmp_path):
     X = blobs[0].astype(np.float32)
     path = tmp_path / "masses.npy"

@@ -280,13 +280,11 @@ def _expect(
         raise ValueError(f"criterion must be one of {list(CRITERIA)}, got {criterion!r}.")
     if not 0 <= rho <= 1:
         raise ValueError(f"rho must lie between 0 and 1, got {rho!r}.")
+    weights, losses_of_sets = values[..., 1:], losses
     if criterion == "plausibility":
-        support = membership.astype(values.dtype)
-        losses_of_sets = losses
+        weights = weights @ membership.astype(values.dtype)
     else:
-        support = None
         losses_of_sets = _losses_of_sets(membership, losses, criterion, rho)
-    weights = values[..., 1:] if support is None else values[..., 1:] @ support
     totals = weights.sum(axis=-1, keepdims=True)
     expected = weights @ losses_of_sets.astype(values.dtype)
     expected /= np.where(totals > 0, totals, 1)

@@ -41,6 +41,9 @@ _START_CANDIDATES = 10
 _REFERENCE_OBJECTS = 500
 _SHOWN_PAIRS = 50_000
 _QUANTILE_SAMPLE = 5_000_000
+# Fresh draws never stop moving: the stochastic solver ends earlier, and at a change that stands out of the noise.
+_STOCHASTIC_SWEEPS = 50
+_STOCHASTIC_TOL = 1e-3
 
 
 class EVCLUS(EvidentialClusterer):
@@ -94,9 +97,10 @@ class EVCLUS(EvidentialClusterer):
     n_init : int, default=1
         How many times to start; the best result is kept.
     max_iter : int, default=1000
-        The largest number of sweeps.
+        The largest number of sweeps; the stochastic solver makes at most 50.
     tol : float, default=1e-5
-        A sweep that lowers the objective by less than this share of it is the last.
+        A sweep that lowers the objective by less than this share of it is the last. The stochastic solver compares
+        averages of five sweeps, with at least 1e-3.
     shuffle : bool, default=True
         Whether sweeps visit the objects in a new random order.
     pair_update : {"symmetric", "own"}, default="symmetric"
@@ -131,7 +135,8 @@ class EVCLUS(EvidentialClusterer):
     n_iter_ : int
         The number of sweeps.
     converged_ : bool
-        Whether the last sweep changed the objective by less than `tol`.
+        Whether the last sweep changed the objective by less than `tol`. False, without a warning, where the
+        stochastic solver ended with its 50 sweeps.
     d0_ : float
         The dissimilarity used for `d0`.
     conflict_, transformed_dissimilarities_ : ndarray
@@ -294,9 +299,7 @@ class EVCLUS(EvidentialClusterer):
         drawn = 0
         while drawn < n_pairs:
             ring = random.permutation(len(data))[: max(n_pairs - drawn, 2)]
-            delta = self._transform(pair_tools.ring_distances(data, ring, self.metric))
-            M = self.masses_[ring].astype(np.float64, copy=False)
-            conflicts = np.einsum("ij,ij->i", M @ self.focal_sets_.conflict_matrix, np.roll(M, -1, axis=0))
+            conflicts, delta = self._along(data, ring)
             residuals += float(((conflicts - delta) ** 2).sum())
             squares += float((delta**2).sum())
             drawn += len(ring)
@@ -311,7 +314,11 @@ class EVCLUS(EvidentialClusterer):
 
     @property
     def _precomputed(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "precomputed"
+        return bool(self.metric == "precomputed")
+
+    @property
+    def _in_two_steps(self) -> bool:
+        return isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs"
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
@@ -435,7 +442,7 @@ class EVCLUS(EvidentialClusterer):
             for seed in seeds
         )
         state = min(states, key=lambda one: one.objective)
-        if isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs":
+        if self._in_two_steps:
             state, focal_sets = self._refine_pairs(pairs, focal_sets, state, constraints, random)
         warn_if_unfinished(state, self.max_iter)
         Y = state.masses @ focal_sets.conflict_matrix
@@ -512,12 +519,12 @@ class EVCLUS(EvidentialClusterer):
         if self.init == "random":
             return random_masses(len(data), len(focal_sets), random)
         size = max(_START_OBJECTS, 20 * self.n_clusters)
-        if len(data) <= size:
-            delta = _targets(self._square(data, np.arange(len(data))), transform)
-            return best_start(delta, focal_sets, random, n_candidates=_START_CANDIDATES)
-        chosen = np.sort(random.permutation(len(data))[:size])
+        everyone = len(data) <= size
+        chosen = np.arange(len(data)) if everyone else np.sort(random.permutation(len(data))[:size])
         delta = _targets(self._square(data, chosen), transform)
         known = best_start(delta, focal_sets, random, n_candidates=_START_CANDIDATES)
+        if everyone:
+            return known
         model = self._make_model(data, chosen, known, focal_sets, transform)
         return model.masses_of(data, out=np.empty((len(data), len(focal_sets))))
 
@@ -535,7 +542,7 @@ class EVCLUS(EvidentialClusterer):
         pairs = AllPairs(_targets(distances, transform))
         known = best_start(pairs.delta, focal_sets, random, n_candidates=_START_CANDIDATES * self.n_init)
         state = self._sweep(pairs, known, focal_sets, None, 0.0, random)
-        if isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs":
+        if self._in_two_steps:
             state, focal_sets = self._refine_pairs(pairs, focal_sets, state, None, random)
         warn_if_unfinished(state, self.max_iter)
         self._model = self._make_model(data, chosen, state.masses, focal_sets, transform)
@@ -556,7 +563,7 @@ class EVCLUS(EvidentialClusterer):
         random: np.random.RandomState,
     ) -> None:
         _refuse_constraints(constraints, "stochastic")
-        if isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs":
+        if self._in_two_steps:
             raise ValueError("focal_sets='neighbor_pairs' needs solver 'exact' or 'landmark', got 'stochastic'.")
         n_rings = min(20, 100_000 // len(data) + 1)
         rings = [
@@ -572,21 +579,24 @@ class EVCLUS(EvidentialClusterer):
             self.metric,
             n_partners=self._partners(len(data)) or min(_MANY_OBJECTS_PARTNERS, len(data)),
             block_size=min(256, max(1, len(data) // 4)),
-            tol=max(self.tol, 1e-3),
-            max_iter=min(self.max_iter, 50),
+            tol=max(self.tol, _STOCHASTIC_TOL),
+            max_iter=min(self.max_iter, _STOCHASTIC_SWEEPS),
             random=random,
             report=self._report if self.verbose else None,
         )
-        # Fresh draws never stop moving; fifty sweeps are enough where they settle at all.
-        state.converged = state.converged or len(state.history) == 50
-        warn_if_unfinished(state, self.max_iter)
+        if len(state.history) < _STOCHASTIC_SWEEPS:  # the last of them is an end by design, not a failure
+            warn_if_unfinished(state, self.max_iter)
         self._finish(data, state.masses, focal_sets, state, transform, random)
-        ring = random.permutation(len(data))[:_SHOWN_PAIRS]
-        rows = state.masses[ring]
-        self.conflict_ = np.einsum("ij,ij->i", rows @ focal_sets.conflict_matrix, np.roll(rows, -1, axis=0))
-        self.transformed_dissimilarities_ = transform(pair_tools.ring_distances(data, ring, self.metric))
+        shown = random.permutation(len(data))[:_SHOWN_PAIRS]
+        self.conflict_, self.transformed_dissimilarities_ = self._along(data, shown)
 
     # The result
+
+    def _along(self, data: FloatArray, ring: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The conflict and the target of every object on a ring with the next one."""
+        M = self.masses_[ring].astype(np.float64, copy=False)
+        conflicts = np.einsum("ij,ij->i", M @ self.focal_sets_.conflict_matrix, np.roll(M, -1, axis=0))
+        return conflicts, self._model.transform(pair_tools.ring_distances(data, ring, self.metric))
 
     def _make_model(
         self, data: FloatArray, chosen: IntArray, masses: FloatArray, focal_sets: FocalSets, transform: Transform
@@ -608,7 +618,6 @@ class EVCLUS(EvidentialClusterer):
             chosen = stratified(self.labels_, _REFERENCE_OBJECTS, random)
             known = np.ascontiguousarray(masses[chosen])
             self._model = self._make_model(data, chosen, known, focal_sets, transform)
-        self._transform = transform
         self.d0_ = transform.d0
         self.objective_ = state.objective
         self.stress_ = state.stress

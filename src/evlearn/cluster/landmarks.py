@@ -48,7 +48,7 @@ class LandmarkModel:
 
     @property
     def _by_product(self) -> bool:
-        return self.transform.kind == "exponential" and isinstance(self.metric, str) and self.metric == "euclidean"
+        return bool(self.transform.kind == "exponential" and self.metric == "euclidean")
 
     def masses_of(self, X: FloatArray, *, n_jobs: int | None = None, out: FloatArray | None = None) -> FloatArray:
         """The masses of all rows of X.

@@ -189,10 +189,10 @@ def ring_distances(X: FloatArray, ring: npt.NDArray[Any], metric: Any) -> FloatA
         Dissimilarities.
     """
     following = np.roll(ring, -1)
-    if isinstance(metric, str) and metric == "precomputed":
+    if metric == "precomputed":
         return np.asarray(X[ring, following], dtype=np.float64)
     distances = np.empty(len(ring))
-    if isinstance(metric, str) and metric == "euclidean":
+    if metric == "euclidean":
         for block in row_blocks(len(ring)):
             # Differences first: a squared norm by products loses all digits far from the origin.
             rows = X[np.append(ring[block], following[block.stop - 1])].astype(np.float64, copy=False)
@@ -314,7 +314,7 @@ def partner_distances(X: FloatArray, partners: npt.NDArray[np.int32], metric: An
     ndarray of shape (n_objects, n_partners)
         Dissimilarities.
     """
-    if isinstance(metric, str) and metric == "precomputed":
+    if metric == "precomputed":
         return np.take_along_axis(X, partners, axis=1).astype(np.float64)
     distances = np.empty(partners.shape)
     for number, chosen in enumerate(partners):
@@ -431,7 +431,7 @@ def distances_between(X: FloatArray, others: FloatArray, metric: Any) -> FloatAr
     ndarray of shape (n_rows, n_others)
         Dissimilarities.
     """
-    if isinstance(metric, str) and metric == "euclidean":
+    if metric == "euclidean":
         return np.asarray(cdist(X.astype(np.float64, copy=False), others.astype(np.float64, copy=False)))
     return np.asarray(pairwise_distances(X, others, metric=metric), dtype=np.float64)
 

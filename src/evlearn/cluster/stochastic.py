@@ -73,7 +73,6 @@ def descend_stochastic(
     M: FloatArray = np.array(masses, dtype=np.float64)
     C = focal_sets.conflict_matrix
     state = Descent(M, np.inf)
-    precomputed = isinstance(metric, str) and metric == "precomputed"
     try:
         while len(state.history) < max_iter and not state.converged:
             proximity = max(len(state.history) - _FREE_SWEEPS, 0) / 20
@@ -83,7 +82,7 @@ def descend_stochastic(
                 rows = order[block]
                 places = random.randint(max(len(M) - len(rows), 1), size=n_partners)
                 partners = order[places + len(rows) * (places >= block.start)]  # anyone outside the block
-                if precomputed:
+                if metric == "precomputed":
                     delta = transform(X[np.ix_(rows, partners)].astype(np.float64))
                 else:
                     delta = transform(distances_between(X[rows], X[partners], metric))
