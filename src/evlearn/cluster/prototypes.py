@@ -1,0 +1,433 @@
+r"""A prototype method is three functions of a block of rows: assign, collect and solve.
+
+``assign`` gives the masses of rows, ``collect`` the statistics that add up over blocks, and ``solve`` the prototypes
+that are best for the statistics. What a set of clusters costs at a row decides the method: with
+:math:`r_j=\frac1{|A_j|}\sum_{k\in A_j}\|v_k-\bar v_j\|^2`,
+
+.. math:: s_j(x)=p_j\sum_{k\in A_j}\|x-v_k\|^2-g_jr_j ,
+
+which is :math:`|A_j|^\alpha\|x-\bar v_j\|^2` for ECM and a mean of distances to prototypes and barycentre for CCM.
+Both are methods of the same text, and so are fuzzy c-means (single clusters only) and the noise cluster (the empty set).
+
+Models work in coordinates of their own, centred and scaled by a power of two, so that neither the place nor the unit of
+the data matters.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evlearn.belief import FocalSets
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.kernels import prototypes as kernel
+
+
+class Coordinates(NamedTuple):
+    """Where a model lives: ``(x - centre) * scale``.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (n_features,)
+        The origin.
+    scale : float
+        A power of two, so that scaling rounds nothing.
+    """
+
+    centre: FloatArray
+    scale: float
+
+    @classmethod
+    def of(cls, sample: FloatArray) -> "Coordinates":
+        """Coordinates in which a sample has mean zero and size one.
+
+        Parameters
+        ----------
+        sample : ndarray of shape (n, n_features)
+            Some rows.
+
+        Returns
+        -------
+        Coordinates
+            The coordinates.
+        """
+        # Halves, because the sum of two of the largest numbers is not a number.
+        centre = (sample * 0.5).mean(axis=0, dtype=np.float64) * 2
+        spread = float(np.abs(sample - centre).max(initial=0))
+        if spread > 0 and np.isfinite(spread):
+            size = float(np.sqrt((((sample - centre) / spread) ** 2).sum(axis=1).mean()))
+            return cls(centre, float(2.0 ** -np.clip(np.round(np.log2(spread) + np.log2(size)), -1000, 1000)))
+        return cls(centre, 1.0)
+
+    def enter(self, rows: FloatArray) -> FloatArray:
+        """Rows in these coordinates, in double precision.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them.
+
+        Returns
+        -------
+        ndarray of shape (n, n_features)
+            The same rows.
+        """
+        return (np.asarray(rows, dtype=np.float64) - self.centre) * self.scale
+
+    def leave(self, rows: FloatArray) -> FloatArray:
+        """The inverse of `enter`.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows in these coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n, n_features)
+            The same rows as the user has them.
+        """
+        return rows / self.scale + self.centre
+
+
+@dataclass(frozen=True)
+class SetCosts:
+    r"""What the sets of clusters cost: the numbers :math:`p_j` and :math:`g_j`, the empty set, and :math:`\beta`.
+
+    Attributes
+    ----------
+    focal_sets : FocalSets
+        The sets that may carry mass.
+    spread : ndarray of shape (n_focal_sets - 1,)
+        The factor p of the sum of squared distances to the prototypes of a set.
+    gain : ndarray of shape (n_focal_sets - 1,)
+        The factor g of the mean squared distance of these prototypes to their barycentre.
+    empty : float
+        The cost of the empty set, in squared units of the data.
+    beta : float
+        The exponent of the masses.
+    """
+
+    focal_sets: FocalSets
+    spread: FloatArray
+    gain: FloatArray
+    empty: float
+    beta: float
+
+    @classmethod
+    def ecm(cls, focal_sets: FocalSets, *, alpha: float, beta: float, delta: float) -> "SetCosts":
+        r"""Costs :math:`|A|^\alpha\|x-\bar v_A\|^2`, and :math:`\delta^2` for the empty set.
+
+        Parameters
+        ----------
+        focal_sets : FocalSets
+            The sets that may carry mass.
+        alpha : float
+            The exponent of the number of clusters in a set.
+        beta : float
+            The exponent of the masses.
+        delta : float
+            The distance to the empty set.
+
+        Returns
+        -------
+        SetCosts
+            The costs.
+        """
+        size = focal_sets.sizes[1:].astype(np.float64)
+        return cls(focal_sets, size ** (alpha - 1), size**alpha, delta * delta, beta)
+
+    @classmethod
+    def ccm(cls, focal_sets: FocalSets, *, gamma: float, beta: float, delta: float) -> "SetCosts":
+        r"""Costs :math:`(\sum_{k\in A}\|x-v_k\|^2+\gamma\|x-\bar v_A\|^2)/(|A|+\gamma)`.
+
+        Parameters
+        ----------
+        focal_sets : FocalSets
+            The sets that may carry mass.
+        gamma : float
+            The weight of the barycentre.
+        beta : float
+            The exponent of the masses.
+        delta : float
+            The distance to the empty set.
+
+        Returns
+        -------
+        SetCosts
+            The costs.
+        """
+        size = focal_sets.sizes[1:].astype(np.float64)
+        # A single cluster is its own barycentre: its cost is the squared distance, whatever gamma is.
+        return cls(focal_sets, (1 + gamma / size) / (size + gamma), gamma / (size + gamma), delta * delta, beta)
+
+    @cached_property
+    def membership(self) -> FloatArray:
+        """The nonempty sets as rows of zeros and ones."""
+        return self.focal_sets.membership[1:].astype(np.float64)
+
+    @cached_property
+    def size(self) -> FloatArray:
+        """The number of clusters in each nonempty set."""
+        return self.membership.sum(axis=1)
+
+    @cached_property
+    def lists(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """The members of each set and the sets of each cluster, in CSR form."""
+        table = self.focal_sets.membership[1:]
+        return (*_lists(table), *_lists(table.T))
+
+    def barycentres(self, prototypes: FloatArray) -> FloatArray:
+        """The mean of the prototypes of each set.
+
+        Parameters
+        ----------
+        prototypes : ndarray of shape (n_clusters, n_features)
+            The prototypes.
+
+        Returns
+        -------
+        ndarray of shape (n_focal_sets - 1, n_features)
+            The barycentres.
+        """
+        return np.asarray(self.membership @ prototypes / self.size[:, None])
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """All that a block of rows tells about prototypes. Statistics of two blocks add up.
+
+    Attributes
+    ----------
+    cost : float
+        The objective at the current prototypes.
+    powers : ndarray of shape (n_focal_sets,)
+        The sums of the masses, raised to the power beta.
+    sums : ndarray
+        Sums of rows, weighted with these powers: by cluster, or by nonempty set if the metric is adaptive.
+    scatter : ndarray of shape (n_clusters, n_features, n_features) or None
+        Sums of outer products of rows, if the metric is adaptive.
+    """
+
+    cost: float
+    powers: FloatArray
+    sums: FloatArray
+    scatter: FloatArray | None = None
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        scatter = None
+        if self.scatter is not None and other.scatter is not None:
+            scatter = self.scatter + other.scatter
+        return Statistics(self.cost + other.cost, self.powers + other.powers, self.sums + other.sums, scatter)
+
+
+def masses_of_costs(costs: FloatArray, beta: float) -> FloatArray:
+    r"""The masses that minimise :math:`\sum_jm_j^\beta s_j`; sets that cost nothing share the mass equally.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n, n_focal_sets)
+        The costs, not negative.
+    beta : float
+        The exponent, above 1.
+
+    Returns
+    -------
+    ndarray of shape (n, n_focal_sets)
+        The masses.
+    """
+    least = costs.min(axis=1, keepdims=True)
+    free = least[:, 0] <= 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        masses = (least / costs) ** (1 / (beta - 1))
+    masses[free] = costs[free] <= 0
+    masses /= masses.sum(axis=1, keepdims=True)
+    return np.asarray(masses)
+
+
+@dataclass(frozen=True)
+class EuclideanModel:
+    """Prototypes, and the squared Euclidean distance.
+
+    Attributes
+    ----------
+    costs : SetCosts
+        What the sets of clusters cost.
+    coordinates : Coordinates
+        Where the prototypes live.
+    prototypes : ndarray of shape (n_clusters, n_features)
+        The prototypes, in these coordinates.
+    """
+
+    costs: SetCosts
+    coordinates: Coordinates
+    prototypes: FloatArray
+
+    @property
+    def centers(self) -> FloatArray:
+        """The prototypes as the user knows them."""
+        return self.coordinates.leave(self.prototypes)
+
+    def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
+        """The masses of rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them, in single or double precision.
+        weights : None, default=None
+            Not used: masses do not depend on weights.
+
+        Returns
+        -------
+        ndarray of shape (n, n_focal_sets)
+            Masses, in the precision of the rows.
+        """
+        rows = np.ascontiguousarray(rows)
+        out = np.empty((len(rows), len(self.costs.focal_sets)), dtype=rows.dtype)
+        kernel.assign(rows, *self._arguments(rows.dtype), out)
+        return out
+
+    def collect(self, rows: FloatArray, weights: Any = None) -> Statistics:
+        """The statistics of rows, without keeping their masses.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them, in single or double precision.
+        weights : ndarray of shape (n,) or None, default=None
+            How much each row counts.
+
+        Returns
+        -------
+        Statistics
+            What the rows tell about prototypes.
+        """
+        rows = np.ascontiguousarray(rows)
+        powers, sums = np.zeros(len(self.costs.focal_sets)), np.zeros(self.prototypes.shape)
+        if weights is not None:
+            weights = np.ascontiguousarray(weights, dtype=rows.dtype)
+        cost = kernel.collect(rows, weights, *self._arguments(rows.dtype), powers, sums)
+        return Statistics(cost / self.coordinates.scale**2, powers, sums)
+
+    def costs_of(self, rows: FloatArray) -> FloatArray:
+        """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them.
+
+        Returns
+        -------
+        ndarray of shape (n, n_focal_sets)
+            The costs.
+        """
+        inside = self.coordinates.enter(rows)
+        squares = ((inside[:, None, :] - self.prototypes) ** 2).sum(axis=2)
+        whole = squares @ (self.costs.membership * self.costs.spread[:, None]).T
+        left = whole - self._offsets
+        left[left <= 16 * np.finfo(np.float64).eps * whole] = 0
+        return np.hstack([np.full((len(rows), 1), self._empty), left])
+
+    def gather(self, rows: FloatArray, masses: FloatArray, weights: Any = None) -> Statistics:
+        """The statistics of rows whose masses are given.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them.
+        masses : ndarray of shape (n, n_focal_sets)
+            Their masses.
+        weights : ndarray of shape (n,) or None, default=None
+            How much each row counts.
+
+        Returns
+        -------
+        Statistics
+            What rows and masses tell about prototypes.
+        """
+        powers = _powers(masses, self.costs.beta, weights)
+        cost = float((powers * self.costs_of(rows)).sum()) / self.coordinates.scale**2
+        shares = powers[:, 1:] @ (self.costs.membership * self.costs.spread[:, None])
+        return Statistics(cost, powers.sum(axis=0), shares.T @ self.coordinates.enter(rows))
+
+    def solve(self, statistics: Statistics) -> "EuclideanModel":
+        """The model with the prototypes that are best for the statistics.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            What all rows tell.
+
+        Returns
+        -------
+        EuclideanModel
+            The next model.
+        """
+        costs = self.costs
+        F, powers = costs.membership, statistics.powers[1:]
+        matrix = F.T @ (F * (powers * costs.gain / costs.size**2)[:, None])
+        matrix += np.diag(F.T @ (powers * (costs.spread - costs.gain / costs.size)))
+        change = solve_positive(matrix, statistics.sums - matrix @ self.prototypes)
+        return replace(self, prototypes=self.prototypes + change)
+
+    @property
+    def _empty(self) -> float:
+        return float(self.costs.empty * self.coordinates.scale**2)
+
+    @property
+    def _offsets(self) -> FloatArray:
+        centres = self.costs.barycentres(self.prototypes)
+        apart = ((self.prototypes - centres[:, None, :]) ** 2).sum(axis=2)
+        return np.asarray(self.costs.gain * (self.costs.membership * apart).sum(axis=1) / self.costs.size)
+
+    def _arguments(self, dtype: Any) -> tuple[Any, ...]:
+        """What the kernel takes, between the rows and the results."""
+        numbers = (self.prototypes, self.costs.spread, self._offsets)
+        centre, scale = self.coordinates
+        return (
+            centre.astype(dtype),
+            scale,
+            *(np.ascontiguousarray(one, dtype=dtype) for one in numbers),
+            self._empty,
+            float(self.costs.beta),
+            *self.costs.lists,
+        )
+
+
+def solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve a symmetric system that may be singular: least squares, and the smallest solution, where it is.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        A positive semidefinite matrix.
+    right : ndarray of shape (n, m)
+        Right-hand sides.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+        The solution.
+    """
+    # Equations of very different sizes (a cluster that holds almost nothing) are first brought to one size.
+    size = np.sqrt(np.clip(np.diag(matrix), np.finfo(np.float64).tiny, None))
+    scaled, right = matrix / np.outer(size, size), (right.T / size).T
+    try:
+        lower = np.linalg.cholesky(scaled)
+        solution = np.linalg.solve(lower.T, np.linalg.solve(lower, right))
+    except np.linalg.LinAlgError:
+        solution = np.linalg.lstsq(scaled, right, rcond=None)[0]
+    return np.asarray((solution.T / size).T)
+
+
+def _powers(masses: FloatArray, beta: float, weights: Any) -> FloatArray:
+    powers = masses * masses if beta == 2 else masses**beta
+    return np.asarray(powers if weights is None else powers * np.asarray(weights, dtype=np.float64)[:, None])
+
+
+def _lists(table: Any) -> tuple[IntArray, IntArray]:
+    begin = np.concatenate([[0], np.cumsum(table.sum(axis=1))])
+    return begin.astype(np.int32), np.nonzero(table)[1].astype(np.int32)

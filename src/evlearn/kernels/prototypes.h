@@ -1,0 +1,92 @@
+/* Costs, masses and additive statistics of a block of rows: the inner loop of the prototype methods.
+ *
+ * Rows pass in tiles. A tile is turned so that a loop runs over rows, which the compiler makes vectors of; everything
+ * of a tile stays in the first cache. Compiled for single and double precision, for any processor and, on x86-64, for
+ * those with AVX2 and FMA as well; the processor decides at run time which of them is called.
+ */
+#ifndef EVLEARN_PROTOTYPES_H
+#define EVLEARN_PROTOTYPES_H
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#define EVLEARN_TILE 64
+
+/* What does not change from block to block. Sets are the nonempty ones; c clusters, f sets. */
+typedef struct {
+    int d, c, f;
+    const int *begin;   /* f + 1: where the members of a set begin in `members` */
+    const int *members; /* the clusters of each set */
+    const int *first;   /* c + 1: where the sets of a cluster begin in `sets` */
+    const int *sets;    /* the sets that contain each cluster */
+    double power, beta; /* power = 1 / (beta - 1) */
+} evlearn_family;
+
+#define EVLEARN_PASTE_(a, b, c) evlearn_##a##_##b##_##c
+#define EVLEARN_PASTE(a, b, c) EVLEARN_PASTE_(a, b, c)
+#define EVLEARN_NAME(name) EVLEARN_PASTE(EVLEARN_ISA, EVLEARN_KIND, name)
+
+#define EVLEARN_ISA plain
+#define EVLEARN_TARGET
+#define EVLEARN_KIND double
+#define REAL double
+#define REAL_POW pow
+#define REAL_ZERO 1e-200
+#define REAL_EPS 2.220446049250313e-16
+#include "prototypes_body.h"
+#undef EVLEARN_KIND
+#undef REAL
+#undef REAL_POW
+#undef REAL_ZERO
+#undef REAL_EPS
+#define EVLEARN_KIND float
+#define REAL float
+#define REAL_POW powf
+#define REAL_ZERO 1e-30f
+#define REAL_EPS 1.1920929e-07f
+#include "prototypes_body.h"
+#undef EVLEARN_ISA
+#undef EVLEARN_TARGET
+
+#if defined(__x86_64__)
+#define EVLEARN_ISA avx2
+#define EVLEARN_TARGET __attribute__((target("avx2,fma")))
+#include "prototypes_body.h"
+#undef EVLEARN_KIND
+#undef REAL
+#undef REAL_POW
+#undef REAL_ZERO
+#undef REAL_EPS
+#define EVLEARN_KIND double
+#define REAL double
+#define REAL_POW pow
+#define REAL_ZERO 1e-200
+#define REAL_EPS 2.220446049250313e-16
+#include "prototypes_body.h"
+#define EVLEARN_CALL(kind, ...)                                                          \
+    do {                                                                                 \
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))             \
+            evlearn_avx2_##kind##_pass(__VA_ARGS__);                                     \
+        else                                                                             \
+            evlearn_plain_##kind##_pass(__VA_ARGS__);                                    \
+    } while (0)
+#else
+#define EVLEARN_CALL(kind, ...) evlearn_plain_##kind##_pass(__VA_ARGS__)
+#endif
+
+static inline void evlearn_pass_double(
+    const evlearn_family *family, const double *X, ptrdiff_t n, const double *weights, const double *centre, double scale,
+    const double *V, const double *p, const double *q, double empty, double *work, double *out, double *w, double *B, double *cost)
+{
+    EVLEARN_CALL(double, family, X, n, weights, centre, scale, V, p, q, empty, work, out, w, B, cost);
+}
+
+static inline void evlearn_pass_float(
+    const evlearn_family *family, const float *X, ptrdiff_t n, const float *weights, const float *centre, float scale,
+    const float *V, const float *p, const float *q, float empty, float *work, float *out, double *w, double *B, double *cost)
+{
+    EVLEARN_CALL(float, family, X, n, weights, centre, scale, V, p, q, empty, work, out, w, B, cost);
+}
+
+#endif

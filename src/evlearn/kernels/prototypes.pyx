@@ -1,0 +1,104 @@
+r"""Masses and additive statistics of rows, given prototypes.
+
+The cost of a nonempty set :math:`A_j` of clusters at a row x is
+
+.. math:: s_j(x)=p_j\sum_{k\in A_j}\|x-v_k\|^2-q_j ,
+
+which is the squared distance to a barycentre of prototypes (ECM) or its mean with those to the prototypes (CCM); that of
+the empty set is a constant. The masses that minimise :math:`\sum_jm_j^\beta s_j` are proportional to
+:math:`s_j^{-1/(\beta-1)}`.
+
+Shapes: X (n, d), V (c, d), p and q (f,) over the nonempty sets, whose members are in CSR form (begin, members), as are the
+sets of each cluster (first, sets). Prototypes are in coordinates ``(x - centre) * scale``. Masses are (n, f + 1) with the
+empty set first. Sums are in double precision.
+"""
+
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+
+import numpy as np
+
+cdef extern from "prototypes.h" nogil:
+    int EVLEARN_TILE
+    ctypedef struct evlearn_family:
+        int d
+        int c
+        int f
+        const int* begin
+        const int* members
+        const int* first
+        const int* sets
+        double power
+        double beta
+    void evlearn_pass_double(
+        const evlearn_family* family, const double* X, Py_ssize_t n, const double* weights, const double* centre,
+        double scale, const double* V, const double* p, const double* q, double empty, double* work, double* out,
+        double* w, double* B, double* cost) noexcept
+    void evlearn_pass_float(
+        const evlearn_family* family, const float* X, Py_ssize_t n, const float* weights, const float* centre,
+        float scale, const float* V, const float* p, const float* q, float empty, float* work, float* out,
+        double* w, double* B, double* cost) noexcept
+
+ctypedef fused real:
+    float
+    double
+
+
+cdef evlearn_family describe(
+    Py_ssize_t d, const int[::1] begin, const int[::1] members, const int[::1] first, const int[::1] sets, double beta
+) noexcept:
+    cdef evlearn_family family
+    family.d = <int>d
+    family.c = <int>first.shape[0] - 1
+    family.f = <int>begin.shape[0] - 1
+    family.begin = &begin[0]
+    family.members = &members[0]
+    family.first = &first[0]
+    family.sets = &sets[0]
+    family.beta = beta
+    family.power = 1 / (beta - 1)
+    return family
+
+
+def collect(
+    const real[:, ::1] X, weights, const real[::1] centre, double scale, const real[:, ::1] V, const real[::1] p,
+    const real[::1] q, double empty, double beta, const int[::1] begin, const int[::1] members, const int[::1] first,
+    const int[::1] sets, double[::1] w, double[:, ::1] B
+):
+    """Add the powers of the masses to w (f + 1), and their sums with the rows to B (c, d); return the cost."""
+    cdef evlearn_family family = describe(X.shape[1], begin, members, first, sets, beta)
+    cdef real[::1] work = np.empty(EVLEARN_TILE * (family.d + 2 * family.c + family.f + 2), np.asarray(X).dtype)
+    cdef const real[::1] given = None
+    cdef const real* weight = NULL
+    cdef double cost = 0.0
+    if weights is not None:
+        given = weights
+        if given.shape[0] > 0:
+            weight = &given[0]
+    if X.shape[0] > 0:
+        with nogil:
+            if real is float:
+                evlearn_pass_float(&family, &X[0, 0], X.shape[0], weight, &centre[0], <float>scale, &V[0, 0], &p[0],
+                                   &q[0], <float>empty, &work[0], NULL, &w[0], &B[0, 0], &cost)
+            else:
+                evlearn_pass_double(&family, &X[0, 0], X.shape[0], weight, &centre[0], scale, &V[0, 0], &p[0],
+                                    &q[0], empty, &work[0], NULL, &w[0], &B[0, 0], &cost)
+    return cost
+
+
+def assign(
+    const real[:, ::1] X, const real[::1] centre, double scale, const real[:, ::1] V, const real[::1] p,
+    const real[::1] q, double empty, double beta, const int[::1] begin, const int[::1] members, const int[::1] first,
+    const int[::1] sets, real[:, ::1] out
+):
+    """Write the masses of the rows to out (n, f + 1)."""
+    cdef evlearn_family family = describe(X.shape[1], begin, members, first, sets, beta)
+    cdef real[::1] work = np.empty(EVLEARN_TILE * (family.d + 2 * family.c + family.f + 2), np.asarray(X).dtype)
+    if X.shape[0] == 0:
+        return
+    with nogil:
+        if real is float:
+            evlearn_pass_float(&family, &X[0, 0], X.shape[0], NULL, &centre[0], <float>scale, &V[0, 0], &p[0],
+                               &q[0], <float>empty, &work[0], &out[0, 0], NULL, NULL, NULL)
+        else:
+            evlearn_pass_double(&family, &X[0, 0], X.shape[0], NULL, &centre[0], scale, &V[0, 0], &p[0],
+                                &q[0], empty, &work[0], &out[0, 0], NULL, NULL, NULL)

@@ -1,0 +1,226 @@
+/* The functions of prototypes.h for one precision and one kind of processor: REAL and EVLEARN_TARGET say which. */
+
+typedef REAL EVLEARN_NAME(vec) __attribute__((vector_size(32), aligned(sizeof(REAL)), may_alias));
+#define VEC EVLEARN_NAME(vec)
+#define LANES ((int)(32 / sizeof(REAL)))
+#define TILE EVLEARN_TILE
+
+EVLEARN_TARGET static inline double EVLEARN_NAME(lanes)(VEC v)
+{
+    double sum = 0.0;
+    for (int l = 0; l < LANES; l++) sum += v[l];
+    return sum;
+}
+
+/* The rows of a tile, centred, scaled and turned; rows that are missing at the end are put on the centre. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(turn)(
+    REAL *restrict Xt, const REAL *restrict X, int rows, int d, const REAL *restrict centre, REAL scale)
+{
+    for (int a = 0; a < d; a++) {
+        REAL *restrict to = Xt + a * TILE;
+        const REAL shift = centre[a];
+        for (int t = 0; t < rows; t++) to[t] = (X[(ptrdiff_t)t * d + a] - shift) * scale;
+        for (int t = rows; t < TILE; t++) to[t] = 0;
+    }
+}
+
+/* Squared distances to the prototypes, from differences: no large numbers are subtracted from each other. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(distances)(
+    REAL *restrict D, const REAL *restrict Xt, const REAL *restrict V, int c, int d)
+{
+    for (int k = 0; k < c; k++) {
+        REAL *restrict to = D + k * TILE;
+        const REAL *v = V + k * d;
+        for (int t = 0; t < TILE; t++) to[t] = 0;
+        int a = 0;
+        for (; a + 1 < d; a += 2) {
+            const REAL *restrict x0 = Xt + a * TILE, *restrict x1 = x0 + TILE;
+            const REAL v0 = v[a], v1 = v[a + 1];
+            for (int t = 0; t < TILE; t++) {
+                const REAL e0 = x0[t] - v0, e1 = x1[t] - v1;
+                to[t] += e0 * e0 + e1 * e1;
+            }
+        }
+        if (a < d) {
+            const REAL *restrict x0 = Xt + a * TILE;
+            const REAL v0 = v[a];
+            for (int t = 0; t < TILE; t++) to[t] += (x0[t] - v0) * (x0[t] - v0);
+        }
+    }
+}
+
+/* The cost of each set, p * (sum of the squared distances to its members) - q, which is zero where it is lost in
+ * rounding; objects on a barycentre share their mass among all sets of cost zero. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(costs)(
+    REAL *restrict R, const REAL *restrict D, REAL *restrict sum, const evlearn_family *family, const REAL *p, const REAL *q)
+{
+    for (int j = 0; j < family->f; j++) {
+        const int *m = family->members + family->begin[j];
+        const int size = family->begin[j + 1] - family->begin[j];
+        const REAL *restrict d0 = D + m[0] * TILE;
+        const REAL *from = sum;
+        if (size == 1)
+            from = d0;
+        else {
+            const REAL *restrict d1 = D + m[1] * TILE;
+            for (int t = 0; t < TILE; t++) sum[t] = d0[t] + d1[t];
+            for (int k = 2; k < size; k++) {
+                const REAL *restrict dk = D + m[k] * TILE;
+                for (int t = 0; t < TILE; t++) sum[t] += dk[t];
+            }
+        }
+        REAL *restrict to = R + j * TILE;
+        const REAL pj = p[j], qj = q[j], least = 16 * REAL_EPS;
+        for (int t = 0; t < TILE; t++) {
+            const REAL whole = pj * from[t], left = whole - qj;
+            to[t] = left > least * whole && left > REAL_ZERO ? left : REAL_ZERO;
+        }
+    }
+}
+
+/* From costs to masses, in place, the empty set apart; lambda is what turns a mass into its power beta:
+ * m^beta = m * (cost^-1) * lambda. Returns nothing but leaves the cost of each row at its masses in `best`. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(masses_squared)(
+    REAL *restrict R, REAL *restrict none, REAL *restrict best, int f, REAL empty)
+{
+    REAL total[TILE];
+    const REAL r0 = 1 / empty;
+    for (int t = 0; t < TILE; t++) total[t] = r0;
+    for (int j = 0; j < f; j++) {
+        REAL *restrict r = R + j * TILE;
+        for (int t = 0; t < TILE; t++) {
+            r[t] = 1 / r[t];
+            total[t] += r[t];
+        }
+    }
+    for (int t = 0; t < TILE; t++) {
+        best[t] = 1 / total[t];
+        none[t] = r0 * best[t];
+    }
+    for (int j = 0; j < f; j++) {
+        REAL *restrict r = R + j * TILE;
+        for (int t = 0; t < TILE; t++) r[t] *= best[t];
+    }
+}
+
+EVLEARN_TARGET static inline void EVLEARN_NAME(masses_any)(
+    REAL *restrict R, REAL *restrict none, REAL *restrict best, int f, REAL empty, double power)
+{
+    REAL least[TILE], total[TILE];
+    for (int t = 0; t < TILE; t++) least[t] = empty;
+    for (int j = 0; j < f; j++) {
+        const REAL *restrict r = R + j * TILE;
+        for (int t = 0; t < TILE; t++) least[t] = r[t] < least[t] ? r[t] : least[t];
+    }
+    for (int t = 0; t < TILE; t++) total[t] = none[t] = REAL_POW(least[t] / empty, (REAL)power);
+    for (int j = 0; j < f; j++) {
+        REAL *restrict r = R + j * TILE;
+        for (int t = 0; t < TILE; t++) {
+            r[t] = REAL_POW(least[t] / r[t], (REAL)power);
+            total[t] += r[t];
+        }
+    }
+    for (int t = 0; t < TILE; t++) {
+        best[t] = least[t] * REAL_POW(total[t], (REAL)(-1 / power));
+        total[t] = 1 / total[t];
+        none[t] *= total[t];
+    }
+    for (int j = 0; j < f; j++) {
+        REAL *restrict r = R + j * TILE;
+        for (int t = 0; t < TILE; t++) r[t] *= total[t];
+    }
+}
+
+/* Powers of the masses of a row of R, weighted, in place; returns their sum. */
+EVLEARN_TARGET static inline double EVLEARN_NAME(raise)(REAL *restrict r, const REAL *restrict weight, double beta)
+{
+    if (beta == 2)
+        for (int t = 0; t < TILE; t++) r[t] *= r[t] * weight[t];
+    else
+        for (int t = 0; t < TILE; t++) r[t] = REAL_POW(r[t], (REAL)beta) * weight[t];
+    VEC sum = {0};
+    for (int t = 0; t < TILE; t += LANES) sum += *(const VEC *)(r + t);
+    return EVLEARN_NAME(lanes)(sum);
+}
+
+/* U = for each cluster, the weighted powers of the sets that contain it. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(shares)(
+    REAL *restrict U, const REAL *restrict R, const evlearn_family *family, const REAL *p)
+{
+    for (int k = 0; k < family->c; k++) {
+        REAL *restrict u = U + k * TILE;
+        for (int t = 0; t < TILE; t++) u[t] = 0;
+        for (int e = family->first[k]; e < family->first[k + 1]; e++) {
+            const REAL *restrict r = R + family->sets[e] * TILE;
+            const REAL pj = p[family->sets[e]];
+            for (int t = 0; t < TILE; t++) u[t] += pj * r[t];
+        }
+    }
+}
+
+/* B (c by d) += U X, two clusters and two attributes at a time. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(sums)(
+    double *restrict B, const REAL *restrict U, const REAL *restrict Xt, int c, int d)
+{
+    for (int k = 0; k < c; k += 2) {
+        const int two = k + 1 < c;
+        const REAL *u0 = U + k * TILE, *u1 = two ? u0 + TILE : u0;
+        for (int a = 0; a < d; a += 2) {
+            const int both = a + 1 < d;
+            const REAL *x0 = Xt + a * TILE, *x1 = both ? x0 + TILE : x0;
+            VEC s00 = {0}, s01 = {0}, s10 = {0}, s11 = {0};
+            for (int t = 0; t < TILE; t += LANES) {
+                const VEC vx0 = *(const VEC *)(x0 + t), vx1 = *(const VEC *)(x1 + t);
+                const VEC vu0 = *(const VEC *)(u0 + t), vu1 = *(const VEC *)(u1 + t);
+                s00 += vu0 * vx0;
+                s01 += vu0 * vx1;
+                s10 += vu1 * vx0;
+                s11 += vu1 * vx1;
+            }
+            double *b = B + (ptrdiff_t)k * d + a;
+            b[0] += EVLEARN_NAME(lanes)(s00);
+            if (both) b[1] += EVLEARN_NAME(lanes)(s01);
+            if (two) b[d] += EVLEARN_NAME(lanes)(s10);
+            if (two && both) b[d + 1] += EVLEARN_NAME(lanes)(s11);
+        }
+    }
+}
+
+/* One pass over n rows. Either `out` (n by f + 1, the empty set first) receives the masses, or w (f + 1), B (c by d)
+ * and cost receive the sums. `work` has TILE * (d + 2 c + f) + 2 * TILE entries. */
+EVLEARN_TARGET static void EVLEARN_NAME(pass)(
+    const evlearn_family *family, const REAL *X, ptrdiff_t n, const REAL *weights, const REAL *centre, REAL scale,
+    const REAL *V, const REAL *p, const REAL *q, REAL empty, REAL *work, REAL *out, double *w, double *B, double *cost)
+{
+    const int d = family->d, c = family->c, f = family->f;
+    REAL *Xt = work, *D = Xt + d * TILE, *U = D + c * TILE, *R = U + c * TILE, *none = R + f * TILE, *sum = none + TILE;
+    REAL weight[TILE], best[TILE];
+    for (ptrdiff_t start = 0; start < n; start += TILE) {
+        const int rows = n - start < TILE ? (int)(n - start) : TILE;
+        EVLEARN_NAME(turn)(Xt, X + start * d, rows, d, centre, scale);
+        EVLEARN_NAME(distances)(D, Xt, V, c, d);
+        EVLEARN_NAME(costs)(R, D, sum, family, p, q);
+        if (family->power == 1)
+            EVLEARN_NAME(masses_squared)(R, none, best, f, empty);
+        else
+            EVLEARN_NAME(masses_any)(R, none, best, f, empty, family->power);
+        if (out) {
+            for (int t = 0; t < rows; t++) {
+                REAL *to = out + (start + t) * (f + 1);
+                to[0] = none[t];
+                for (int j = 0; j < f; j++) to[j + 1] = R[j * TILE + t];
+            }
+            continue;
+        }
+        for (int t = 0; t < TILE; t++) weight[t] = t >= rows ? 0 : weights ? weights[start + t] : 1;
+        for (int t = 0; t < TILE; t++) *cost += (double)best[t] * weight[t];
+        w[0] += EVLEARN_NAME(raise)(none, weight, family->beta);
+        for (int j = 0; j < f; j++) w[j + 1] += EVLEARN_NAME(raise)(R + j * TILE, weight, family->beta);
+        EVLEARN_NAME(shares)(U, R, family, p);
+        EVLEARN_NAME(sums)(B, U, Xt, c, d);
+    }
+}
+
+#undef VEC
+#undef LANES
+#undef TILE
