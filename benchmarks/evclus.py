@@ -27,7 +27,7 @@ from evlearn.kernels.simplex_qp import solve_many
 
 import evlearn
 from evlearn.belief import FocalSets
-from evlearn.blocks import row_blocks
+from evlearn.slices import row_blocks
 from evlearn.cluster import EVCLUS
 from evlearn.cluster.pairs import Transform, squared_distances
 from measuring import best_time

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from evlearn.belief.focal_sets import FocalSets
 from evlearn.belief.types import FloatArray
-from evlearn.blocks import row_blocks
+from evlearn.slices import row_blocks
 
 #: How far a row may be from summing to one, in double and in single precision.
 _SUM_TOLERANCE = {8: 1e-6, 4: 1e-4}

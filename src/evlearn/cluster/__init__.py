@@ -1,5 +1,6 @@
 """Evidential clustering methods."""
 
+from evlearn.cluster.ecm import ECM
 from evlearn.cluster.evclus import EVCLUS
 
-__all__ = ["EVCLUS"]
+__all__ = ["ECM", "EVCLUS"]

@@ -1,8 +1,8 @@
 r"""Prototypes with a metric for each cluster, as in Gustafson and Kessel's fuzzy clustering.
 
 The squared distance to the barycentre of a set is :math:`(x-\bar v_j)^T\bar S_j(x-\bar v_j)` with
-:math:`\bar S_j` the mean of the metrics of its clusters, each of determinant one. Sums of rows by set and sums of outer
-products by cluster are enough to move both prototypes and metrics, so that an iteration is one pass over the data.
+:math:`\bar S_j` the mean of the metrics of its clusters, each of determinant one. Sums of rows by set and sums of
+outer products by cluster are enough to move prototypes and metrics: an iteration is one pass over the data.
 """
 
 from dataclasses import dataclass, replace
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from evlearn.belief.types import FloatArray
-from evlearn.blocks import row_blocks
 from evlearn.cluster.prototypes import Coordinates, SetCosts, Statistics, masses_of_costs, solve_positive
+from evlearn.slices import row_blocks
 
 _BLOCK_ROWS = 4096  # of products that should stay in cache
 
@@ -49,6 +49,21 @@ class AdaptiveModel:
         """The prototypes as the user knows them."""
         return self.coordinates.leave(self.prototypes)
 
+    def seen_from(self, origin: FloatArray) -> "AdaptiveModel":
+        """The same model, for rows from which something has been subtracted already.
+
+        Parameters
+        ----------
+        origin : ndarray of shape (n_features,)
+            What has been subtracted.
+
+        Returns
+        -------
+        AdaptiveModel
+            The model.
+        """
+        return replace(self, coordinates=self.coordinates.seen_from(origin))
+
     def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
         """The masses of rows.
 
@@ -84,13 +99,11 @@ class AdaptiveModel:
         Statistics
             What the rows tell about prototypes and metrics.
         """
-        total = None
+        total = self.gather(rows[:0], np.empty((0, len(self.costs.focal_sets))))
         for block in row_blocks(len(rows), _BLOCK_ROWS):
             costs = self.costs_of(rows[block])
             masses = masses_of_costs(costs, self.costs.beta)
-            some = self._sum(rows[block], masses, costs, None if weights is None else weights[block])
-            total = some if total is None else total + some
-        assert total is not None
+            total += self._sum(rows[block], masses, costs, None if weights is None else weights[block])
         return total
 
     def gather(self, rows: FloatArray, masses: FloatArray, weights: Any = None) -> Statistics:

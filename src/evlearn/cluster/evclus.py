@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
-from evlearn.blocks import row_blocks
 from evlearn.cluster import pairs as pair_tools
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
@@ -33,6 +32,7 @@ from evlearn.cluster.stochastic import descend_stochastic
 from evlearn.constraints import PairwiseConstraints
 from evlearn.parameters import check_choice, check_integer, check_real
 from evlearn.partition import CredalPartition
+from evlearn.slices import row_blocks
 
 _ALL_PAIRS_UP_TO = 2000
 _MANY_OBJECTS_PARTNERS = 200

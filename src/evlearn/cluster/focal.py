@@ -51,13 +51,15 @@ def make_focal_sets(focal_sets: Any, n_clusters: int, *, include_omega: bool = T
     return family
 
 
-def cluster_similarity(partition: CredalPartition) -> FloatArray:
+def cluster_similarity(partition: CredalPartition, weights: Any = None) -> FloatArray:
     """How much two clusters share objects: the sum of products of their plausibilities.
 
     Parameters
     ----------
     partition : CredalPartition
         A first result.
+    weights : ndarray of shape (n_objects,) or None, default=None
+        How much each object counts.
 
     Returns
     -------
@@ -66,7 +68,8 @@ def cluster_similarity(partition: CredalPartition) -> FloatArray:
     """
     useful = partition.masses[:, 1:].sum(axis=1) > 0
     plausibility = partition.to_possibilistic(normalize=True)[useful].astype(np.float64, copy=False)
-    return np.asarray(plausibility.T @ plausibility)
+    weighted = plausibility if weights is None else plausibility * np.asarray(weights)[useful, None]
+    return np.asarray(plausibility.T @ weighted)
 
 
 def neighbor_pairs(similarity: FloatArray, n_neighbors: int) -> list[tuple[int, int]]:

@@ -12,9 +12,9 @@ from joblib import Parallel, delayed
 
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
-from evlearn.blocks import row_blocks
 from evlearn.cluster.irqp import rows_against
 from evlearn.cluster.pairs import Transform, distances_between, squared_distances
+from evlearn.slices import row_blocks
 
 _BLOCK_ROWS = 2048
 

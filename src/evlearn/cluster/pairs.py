@@ -18,8 +18,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
 from evlearn.belief.types import FloatArray, IntArray
-from evlearn.blocks import row_blocks
 from evlearn.kernels.evclus import residuals_graph, sweep_all_pairs, sweep_graph
+from evlearn.slices import row_blocks
 
 TRANSFORMS = ("exponential", "linear", "rank")
 #: Above this many pairs the targets are kept in single precision.

@@ -1,16 +1,16 @@
 r"""A prototype method is three functions of a block of rows: assign, collect and solve.
 
-``assign`` gives the masses of rows, ``collect`` the statistics that add up over blocks, and ``solve`` the prototypes
-that are best for the statistics. What a set of clusters costs at a row decides the method: with
+``assign`` gives the masses of rows, ``collect`` the statistics that add up over blocks, and ``solve`` the
+prototypes that are best for the statistics. What a set of clusters costs at a row decides the method: with
 :math:`r_j=\frac1{|A_j|}\sum_{k\in A_j}\|v_k-\bar v_j\|^2`,
 
 .. math:: s_j(x)=p_j\sum_{k\in A_j}\|x-v_k\|^2-g_jr_j ,
 
 which is :math:`|A_j|^\alpha\|x-\bar v_j\|^2` for ECM and a mean of distances to prototypes and barycentre for CCM.
-Both are methods of the same text, and so are fuzzy c-means (single clusters only) and the noise cluster (the empty set).
+Fuzzy c-means (single clusters only) and its noise cluster (the empty set) are special cases.
 
-Models work in coordinates of their own, centred and scaled by a power of two, so that neither the place nor the unit of
-the data matters.
+Models work in coordinates of their own, centred and scaled by a power of two: neither place nor unit of the data
+matter.
 """
 
 from dataclasses import dataclass, replace
@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import evlearn.kernels.prototypes as kernel
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
-from evlearn.kernels import prototypes as kernel
 
 
 class Coordinates(NamedTuple):
@@ -74,6 +74,21 @@ class Coordinates(NamedTuple):
             The same rows.
         """
         return (np.asarray(rows, dtype=np.float64) - self.centre) * self.scale
+
+    def seen_from(self, origin: FloatArray) -> "Coordinates":
+        """The same coordinates, for rows from which something has been subtracted already.
+
+        Parameters
+        ----------
+        origin : ndarray of shape (n_features,)
+            What has been subtracted.
+
+        Returns
+        -------
+        Coordinates
+            The coordinates.
+        """
+        return Coordinates(self.centre - origin, self.scale)
 
     def leave(self, rows: FloatArray) -> FloatArray:
         """The inverse of `enter`.
@@ -170,7 +185,7 @@ class SetCosts:
     @cached_property
     def size(self) -> FloatArray:
         """The number of clusters in each nonempty set."""
-        return self.membership.sum(axis=1)
+        return np.asarray(self.membership.sum(axis=1))
 
     @cached_property
     def lists(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -268,6 +283,21 @@ class EuclideanModel:
     def centers(self) -> FloatArray:
         """The prototypes as the user knows them."""
         return self.coordinates.leave(self.prototypes)
+
+    def seen_from(self, origin: FloatArray) -> "EuclideanModel":
+        """The same model, for rows from which something has been subtracted already.
+
+        Parameters
+        ----------
+        origin : ndarray of shape (n_features,)
+            What has been subtracted.
+
+        Returns
+        -------
+        EuclideanModel
+            The model.
+        """
+        return replace(self, coordinates=self.coordinates.seen_from(origin))
 
     def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
         """The masses of rows.

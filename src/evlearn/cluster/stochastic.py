@@ -15,10 +15,10 @@ import numpy as np
 
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
-from evlearn.blocks import row_blocks
 from evlearn.cluster.irqp import Descent, Report
 from evlearn.cluster.pairs import Transform, distances_between
 from evlearn.kernels.simplex_qp import solve_many
+from evlearn.slices import row_blocks
 
 _FREE_SWEEPS = 10
 _WINDOW = 5

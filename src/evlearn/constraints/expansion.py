@@ -12,8 +12,8 @@ import numpy.typing as npt
 from sklearn.neighbors import NearestNeighbors
 
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
-from evlearn.blocks import row_blocks
 from evlearn.constraints.pairs import KeyArray, contains, keys_of_pairs, pairs_of_keys
+from evlearn.slices import row_blocks
 
 _CANDIDATES_PER_BLOCK = 1 << 19
 _VALUES_PER_BLOCK = 1 << 21

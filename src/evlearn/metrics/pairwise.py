@@ -24,9 +24,9 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from evlearn.belief.types import FloatArray
-from evlearn.blocks import row_blocks
 from evlearn.partition import CredalPartition
 from evlearn.partition.relational import PairMasses, masses_of_block, masses_of_pairs, pair_forms
+from evlearn.slices import row_blocks
 
 _TILE = 512
 

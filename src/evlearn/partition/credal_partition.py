@@ -16,10 +16,10 @@ from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.revision import support
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
-from evlearn.blocks import row_blocks
 from evlearn.partition import conversions, storage
 from evlearn.partition.relational import PairMasses, masses_of_block, masses_of_pairs
 from evlearn.partition.summary import PartitionSummary, counted, summarize
+from evlearn.slices import row_blocks
 
 _PAIRS_PER_BLOCK = 1 << 21
 _Result = TypeVar("_Result")

@@ -9,9 +9,7 @@ Reading trusts nothing: names, types, shapes and sizes are checked before memory
 
 import json
 import math
-import os
 import struct
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +21,7 @@ import numpy.typing as npt
 
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
+from evlearn.files import replacing
 
 SCHEMA = "evlearn.CredalPartition"
 VERSION = 1
@@ -61,7 +60,7 @@ def write(path: Path, stored: Stored) -> None:
         What to write.
     """
     writer = {".json": _write_json, ".npz": _write_npz}[_format(path)]
-    with _replacing(path) as file:
+    with replacing(path) as file:
         writer(file, stored)
 
 
@@ -127,27 +126,6 @@ def _write_npz(file: IO[bytes], stored: Stored) -> None:
             info.extra = struct.pack("<HH", _PADDING_FIELD, padding) + bytes(padding)
             with archive.open(info, "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder of {path} does not exist; make it first.")
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def _read_json(path: Path) -> Stored:

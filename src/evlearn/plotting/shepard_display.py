@@ -15,8 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from evlearn.belief.types import FloatArray
-from evlearn.blocks import row_blocks
 from evlearn.plotting.axes import open_axes
+from evlearn.slices import row_blocks
 
 _BINS = 100
 _ROUNDING = 1e-6

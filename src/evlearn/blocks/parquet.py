@@ -1,0 +1,119 @@
+"""Rows of Parquet files: read once, and kept as a memory map for as long as an iterative fit needs them.
+
+Reading a Parquet file costs more than an iteration over its rows, so it is done once. Workers read their own
+parts.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from evlearn.blocks.rows import ArrayRows
+from evlearn.blocks.scratch import MappedFile, Scratch
+from evlearn.blocks.targets import need_pyarrow
+
+_BATCH_ROWS = 1 << 16
+
+
+def open_parquet(
+    path: str | os.PathLike[str], folder: str | os.PathLike[str] | None, n_jobs: int | None
+) -> ArrayRows:
+    """Rows of a Parquet file, or of all Parquet files of a folder, in the order of their names.
+
+    Parameters
+    ----------
+    path : str or path
+        The file or folder.
+    folder : str, path or None
+        Where the memory map is made, as a temporary file.
+    n_jobs : int or None
+        How many workers read.
+
+    Returns
+    -------
+    ArrayRows
+        The rows; closing them removes the temporary file.
+    """
+    dataset = _open(path)
+    names = _columns(dataset)
+    parts = [part for fragment in dataset.get_fragments() for part in fragment.split_by_row_group()]
+    counts = [part.count_rows() for part in parts]
+    if sum(counts) == 0:
+        raise ValueError(f"{Path(path).name} has no rows.")
+    dtype = np.dtype(
+        np.float32 if all(_is_single(dataset.schema.field(one).type) for one in names) else np.float64
+    )
+    first = next(part for part, count in zip(parts, counts, strict=True) if count)
+    sample = _to_array(first.head(_BATCH_ROWS, columns=names), np.float64, 0.0)
+    origin = sample.mean(axis=0).astype(dtype).astype(np.float64)
+    scratch = Scratch(folder)
+    file = MappedFile(scratch.path, dtype.str, (sum(counts), len(names)))
+    starts = np.cumsum([0, *counts[:-1]])
+    tasks = (
+        delayed(_spill)(part, names, file, int(start), origin) for part, start in zip(parts, starts, strict=True)
+    )
+    try:
+        Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+    except BaseException:
+        scratch.close()
+        raise
+    return ArrayRows(file, origin=origin, feature_names=np.array(names, dtype=object), scratch=scratch)
+
+
+def _open(path: str | os.PathLike[str]) -> Any:
+    pyarrow = need_pyarrow()
+    if not Path(path).exists():
+        raise FileNotFoundError(f"X is the path {str(path)!r}, and there is no such file or folder.")
+    try:
+        dataset = pyarrow.dataset.dataset(path, format="parquet")
+    except (pyarrow.ArrowInvalid, OSError) as error:
+        raise ValueError(f"{Path(path).name} cannot be read as Parquet: {error}") from error
+    if not dataset.files:
+        raise ValueError(f"the folder {Path(path).name} holds no Parquet files.")
+    return dataset
+
+
+def _columns(dataset: Any) -> list[str]:
+    """All columns but the index of a pandas frame; they must hold numbers."""
+    types = need_pyarrow().types
+    schema = dataset.schema
+    index = [one for one in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(one, str)]
+    names = [name for name in schema.names if name not in index]
+    for name in names:
+        kind = schema.field(name).type
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+            raise ValueError(
+                f"column {name!r} holds {kind} and not numbers; write a file with the numeric columns only."
+            )
+    if not names:
+        raise ValueError("the Parquet files have no columns.")
+    return names
+
+
+def _is_single(kind: Any) -> bool:
+    return str(kind) in ("float", "halffloat")
+
+
+def _spill(part: Any, names: list[str], file: MappedFile, start: int, origin: Any) -> None:
+    pyarrow = need_pyarrow()
+    try:
+        for batch in part.to_batches(columns=names, batch_size=_BATCH_ROWS):
+            if len(batch):
+                file.write(start, _to_array(batch, file.dtype, origin))
+                start += len(batch)
+    except (pyarrow.ArrowInvalid, OSError) as error:
+        raise ValueError(f"{Path(part.path).name} cannot be read as Parquet: {error}") from error
+
+
+def _to_array(batch: Any, dtype: Any, origin: Any) -> Any:
+    rows = np.empty((batch.num_rows, batch.num_columns), dtype=dtype)
+    shifts = np.broadcast_to(origin, rows.shape[1:])
+    for k, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
+        rows[:, k] = np.asarray(column).astype(np.float64, copy=False) - shifts[k]
+        # A sum is not finite if one of its terms is not.
+        if not np.isfinite(rows[:, k].sum(dtype=np.float64)) and not np.isfinite(rows[:, k]).all():
+            raise ValueError(f"column {name!r} has missing or infinite values; fill or drop these rows first.")
+    return rows

@@ -1,0 +1,269 @@
+"""Rows in blocks: a function is mapped over them, wherever they are, and its results come back in order."""
+
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from evlearn.blocks.scratch import MappedFile, Scratch, spill
+from evlearn.blocks.targets import Target
+from evlearn.slices import task_slices
+
+Function = Callable[..., Any]
+
+
+class Rows(ABC):
+    """A matrix that is read block by block.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+        Its shape.
+    dtype : dtype
+        Single or double precision.
+    feature_names : ndarray of str or None
+        The names of the columns, where there are any.
+    origin : ndarray of shape (n_features,)
+        What has been subtracted from every row.
+    in_memory : bool
+        Whether the rows are an array in memory, or a memory map, as the user gave it.
+    """
+
+    n_rows: int
+    n_features: int
+    dtype: np.dtype[Any]
+    feature_names: Any
+    origin: Any
+    in_memory: bool
+
+    @abstractmethod
+    def align(self, weights: Any) -> Any:
+        """Bring weights to where the rows are.
+
+        Parameters
+        ----------
+        weights : array-like of shape (n_rows,)
+            A weight for each row.
+
+        Returns
+        -------
+        object
+            What `map` takes.
+        """
+
+    @abstractmethod
+    def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> list[Any]:
+        """Call ``function(block, weights of the block)`` for all blocks.
+
+        Parameters
+        ----------
+        function : callable
+            What to call. It may run in another process.
+        weights : object or None, default=None
+            What `align` returned.
+        n_jobs : int or None, default=None
+            How many workers; see joblib. Not used where Dask holds the rows.
+
+        Returns
+        -------
+        list
+            The results, in the order of the blocks.
+        """
+
+    @abstractmethod
+    def write(self, function: Function, target: Target, *, n_jobs: int | None = None) -> None:
+        """Call ``function(block)`` for all blocks and put the results, which have as many rows, where they belong.
+
+        Parameters
+        ----------
+        function : callable
+            What to call. It may run in another process.
+        target : Target
+            Where the results go.
+        n_jobs : int or None, default=None
+            How many workers.
+        """
+
+    @abstractmethod
+    def take(self, indices: Any) -> Any:
+        """Some rows, in memory.
+
+        Parameters
+        ----------
+        indices : ndarray of int
+            Which rows, in increasing order.
+
+        Returns
+        -------
+        ndarray of shape (len(indices), n_features)
+            The rows.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Remove temporary files."""
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __enter__(self) -> "Rows":
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
+
+class ArrayRows(Rows):
+    """Rows of an array in memory, of a memory map, or of a file that other processes read by themselves.
+
+    The array is shared by threads. It is written to a temporary file when a task goes to another process, so
+    that what travels is a name.
+
+    Parameters
+    ----------
+    source : ndarray or MappedFile
+        The rows.
+    origin : ndarray or None, default=None
+        What has been subtracted from every row; None means nothing.
+    feature_names : ndarray of str or None, default=None
+        The names of the columns.
+    scratch : Scratch or None, default=None
+        The temporary file that holds the rows, to be removed with them.
+    folder : str, path or None, default=None
+        Where temporary files are made.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        origin: Any = None,
+        feature_names: Any = None,
+        scratch: Scratch | None = None,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.n_rows, self.n_features = source.shape
+        self.dtype = np.dtype(source.dtype)
+        self.origin = np.zeros(self.n_features) if origin is None else origin
+        self.feature_names = feature_names
+        self.in_memory = not isinstance(source, MappedFile)
+        self._source = source
+        self._scratch = scratch
+        self._folder = folder
+        self._lock = threading.Lock()
+
+    def read(self, start: int, stop: int) -> Any:
+        """Rows from `start` to `stop`.
+
+        Parameters
+        ----------
+        start, stop : int
+            Which rows.
+
+        Returns
+        -------
+        ndarray of shape (stop - start, n_features)
+            The rows; not a copy.
+        """
+        if isinstance(self._source, MappedFile):
+            return self._source.read(start, stop)
+        return self._source[start:stop]
+
+    def align(self, weights: Any) -> "ArrayRows":
+        """Weights as a column that is read along with the rows.
+
+        Parameters
+        ----------
+        weights : array-like of shape (n_rows,)
+            A weight for each row.
+
+        Returns
+        -------
+        ArrayRows
+            The column.
+        """
+        return ArrayRows(np.ascontiguousarray(weights, dtype=self.dtype)[:, None], folder=self._folder)
+
+    def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> list[Any]:
+        """Call ``function(block, weights of the block)`` for all blocks, by joblib's active backend or threads.
+
+        Parameters
+        ----------
+        function : callable
+            What to call. It may run in another process.
+        weights : object or None, default=None
+            What `align` returned.
+        n_jobs : int or None, default=None
+            How many workers; see joblib.
+
+        Returns
+        -------
+        list
+            The results, in the order of the blocks.
+        """
+        tasks = (delayed(_apply)(function, self, weights, block) for block in task_slices(self.n_rows))
+        return list(Parallel(n_jobs=n_jobs, prefer="threads")(tasks))
+
+    def write(self, function: Function, target: Target, *, n_jobs: int | None = None) -> None:
+        """Call ``function(block)`` for all blocks and put the results, which have as many rows, where they belong.
+
+        Parameters
+        ----------
+        function : callable
+            What to call. It may run in another process.
+        target : Target
+            Where the results go.
+        n_jobs : int or None, default=None
+            How many workers.
+        """
+        tasks = (delayed(_put)(function, self, target, block) for block in task_slices(self.n_rows))
+        Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+
+    def take(self, indices: Any) -> Any:
+        """Some rows, in memory.
+
+        Parameters
+        ----------
+        indices : ndarray of int
+            Which rows, in increasing order.
+
+        Returns
+        -------
+        ndarray of shape (len(indices), n_features)
+            The rows.
+        """
+        if isinstance(self._source, MappedFile):
+            whole = self._source.read(0, self.n_rows)
+            return np.array(whole[indices])
+        return np.asarray(self._source[indices])
+
+    def close(self) -> None:
+        """Remove the temporary file, where there is one."""
+        if self._scratch is not None:
+            self._scratch.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Somebody sends the rows to another process: send the name of a file instead.
+        with self._lock:
+            if not isinstance(self._source, MappedFile):
+                self._source = self._to_file()
+        state = self.__dict__.copy()
+        state.update(_scratch=None, _lock=None)
+        return state
+
+    def _to_file(self) -> MappedFile:
+        self._scratch, file = spill(self._source, self._folder)
+        return file
+
+
+def _apply(function: Function, rows: ArrayRows, weights: ArrayRows | None, block: slice) -> Any:
+    own = None if weights is None else weights.read(block.start, block.stop)[:, 0]
+    return function(rows.read(block.start, block.stop), own)
+
+
+def _put(function: Function, rows: ArrayRows, target: Target, block: slice) -> None:
+    target.put(block.start, function(rows.read(block.start, block.stop)))

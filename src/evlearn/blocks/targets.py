@@ -1,0 +1,276 @@
+"""Where results of many rows go: memory, a NumPy file, or a folder of Parquet files."""
+
+import os
+import shutil
+import tempfile
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evlearn.blocks.scratch import MappedFile, Scratch
+from evlearn.files import check_folder, umask
+
+
+class Target(ABC):
+    """A matrix to be filled block by block, by one process or several."""
+
+    @abstractmethod
+    def put(self, start: int, values: Any) -> None:
+        """Write some rows.
+
+        Parameters
+        ----------
+        start : int
+            The number of the first of them.
+        values : ndarray of shape (n, n_columns)
+            The rows.
+        """
+
+    @abstractmethod
+    def finish(self) -> Any:
+        """Say that all rows are there.
+
+        Returns
+        -------
+        ndarray or Path
+            The matrix, or where it is.
+        """
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Remove what has been written; the matrix will not be finished."""
+
+
+class MemoryTarget(Target):
+    """An array in memory. Should tasks run in other processes, they fill a temporary file instead.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Rows and columns.
+    dtype : dtype
+        The type of its numbers.
+    """
+
+    def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
+        self._array: Any = np.empty(shape, dtype)
+        self._file: MappedFile | None = None
+        self._scratch: Scratch | None = None
+        self._lock = threading.Lock()
+
+    def put(self, start: int, values: Any) -> None:
+        """Write some rows.
+
+        Parameters
+        ----------
+        start : int
+            The number of the first of them.
+        values : ndarray of shape (n, n_columns)
+            The rows.
+        """
+        if self._file is not None:
+            self._file.write(start, values)
+        else:
+            self._array[start : start + len(values)] = values
+
+    def finish(self) -> Any:
+        """Say that all rows are there.
+
+        Returns
+        -------
+        ndarray
+            The matrix.
+        """
+        if self._file is not None:
+            self._array[...] = self._file.read(0, len(self._array))
+        self.abandon()
+        return self._array
+
+    def abandon(self) -> None:
+        """Remove the temporary file, where there is one."""
+        if self._scratch is not None:
+            self._scratch.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            if self._file is None:
+                self._scratch = Scratch(None)
+                self._file = _sized(self._scratch.path, self._array.dtype, self._array.shape)
+        return {"_array": None, "_file": self._file, "_scratch": None, "_lock": None}
+
+
+class NpyTarget(Target):
+    """A NumPy file, which is read back as a memory map. It has its name only once it is whole.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    shape : tuple of int
+        Rows and columns.
+    dtype : dtype
+        The type of its numbers.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], shape: tuple[int, int], dtype: Any) -> None:
+        self._path = check_folder(path)
+        handle, self._temporary = tempfile.mkstemp(prefix=f".{self._path.name}.", dir=self._path.parent)
+        os.close(handle)
+        array = np.lib.format.open_memmap(self._temporary, mode="w+", dtype=dtype, shape=shape)
+        self._file = MappedFile(self._temporary, array.dtype.str, shape, array.offset)
+
+    def put(self, start: int, values: Any) -> None:
+        """Write some rows.
+
+        Parameters
+        ----------
+        start : int
+            The number of the first of them.
+        values : ndarray of shape (n, n_columns)
+            The rows.
+        """
+        self._file.write(start, values)
+
+    def finish(self) -> Any:
+        """Say that all rows are there.
+
+        Returns
+        -------
+        memmap
+            The matrix.
+        """
+        os.chmod(self._temporary, 0o666 & ~umask())
+        os.replace(self._temporary, self._path)
+        return np.load(self._path, mmap_mode="r")
+
+    def abandon(self) -> None:
+        """Remove what has been written."""
+        Path(self._temporary).unlink(missing_ok=True)
+
+
+class ParquetTarget(Target):
+    """A folder of Parquet files, one for each block. It has its name only once it is whole.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder; it must not exist yet.
+    columns : sequence of str
+        The names of the columns.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], columns: Sequence[str]) -> None:
+        self._path = check_folder(path)
+        if self._path.exists():
+            raise FileExistsError(f"{self._path.name} exists already; remove it or choose another name.")
+        self._columns = list(columns)
+        self._temporary = tempfile.mkdtemp(prefix=f".{self._path.name}.", dir=self._path.parent)
+
+    def put(self, start: int, values: Any) -> None:
+        """Write some rows.
+
+        Parameters
+        ----------
+        start : int
+            The number of the first of them.
+        values : ndarray of shape (n, n_columns)
+            The rows.
+        """
+        pyarrow = need_pyarrow()
+        table = pyarrow.table(dict(zip(self._columns, np.ascontiguousarray(values.T), strict=True)))
+        # A task that an engine runs twice, because a worker died, writes the same file twice.
+        name = f"part-{start:012d}.parquet"
+        temporary = Path(self._temporary, f".{name}.{os.getpid()}")
+        pyarrow.parquet.write_table(table, temporary)
+        temporary.replace(Path(self._temporary, name))
+
+    def finish(self) -> Path:
+        """Say that all rows are there.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        os.chmod(self._temporary, 0o777 & ~umask())
+        os.rename(self._temporary, self._path)
+        return self._path
+
+    def abandon(self) -> None:
+        """Remove what has been written."""
+        shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def make_target(
+    out: str | os.PathLike[str] | None, shape: tuple[int, int], dtype: Any, columns: Sequence[str]
+) -> Target:
+    """The target that the parameter `out` of a prediction stands for.
+
+    Parameters
+    ----------
+    out : str, path or None
+        None for memory, or a name that ends in ``.npy`` or ``.parquet``.
+    shape : tuple of int
+        Rows and columns of the result.
+    dtype : dtype
+        The type of its numbers.
+    columns : sequence of str
+        The names of the columns, for Parquet.
+
+    Returns
+    -------
+    Target
+        The target.
+    """
+    if out is None:
+        return MemoryTarget(shape, dtype)
+    check_out(out)
+    if Path(out).suffix == ".npy":
+        return NpyTarget(out, shape, dtype)
+    need_pyarrow()
+    return ParquetTarget(out, columns)
+
+
+def check_out(out: Any, name: str = "out") -> None:
+    """Raise unless `out` is None or the name of a file that results can go to.
+
+    Parameters
+    ----------
+    out : object
+        The value of the parameter.
+    name : str, default="out"
+        Its name.
+    """
+    if out is None:
+        return
+    if not isinstance(out, (str, os.PathLike)) or Path(out).suffix not in (".npy", ".parquet"):
+        raise ValueError(f"{name} must be None or a path that ends in .npy or .parquet, got {out!r}.")
+
+
+def need_pyarrow() -> Any:
+    """pyarrow, or an error that says how to install it.
+
+    Returns
+    -------
+    module
+        pyarrow, with its parts for Parquet and datasets.
+    """
+    try:
+        import pyarrow
+        import pyarrow.dataset
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(
+            "Parquet files need pyarrow; install it with: pip install 'evidential-learn[distributed]'."
+        ) from error
+    return pyarrow
+
+
+def _sized(path: str, dtype: Any, shape: tuple[int, int]) -> MappedFile:
+    file = MappedFile(path, np.dtype(dtype).str, shape)
+    os.truncate(path, shape[0] * shape[1] * np.dtype(dtype).itemsize)
+    return file

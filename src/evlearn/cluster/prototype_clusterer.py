@@ -1,0 +1,450 @@
+"""What ECM, CCM and BPEC share: data of any size in, prototypes out, and masses where they are wanted."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evlearn.belief import FocalSets
+from evlearn.belief.types import FloatArray
+from evlearn.blocks import ArrayRows, Rows, open_rows
+from evlearn.blocks.dask_rows import DaskRows
+from evlearn.blocks.open import is_elsewhere
+from evlearn.blocks.targets import check_out, make_target
+from evlearn.cluster.adaptive import AdaptiveModel
+from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.checkpoints import Checkpoint, digest_of
+from evlearn.cluster.descent import Descent, Model, collect, descend
+from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
+from evlearn.cluster.progress import Progress
+from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts, Statistics
+from evlearn.cluster.starts import draw, make_prototypes, typical_distance
+from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.partition import CredalPartition
+
+
+class PrototypeClusterer(EvidentialClusterer):
+    """Base class: a method says what sets of clusters cost (`_costs`), and all else follows."""
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
+        """Find the prototypes, and the mass functions of the objects.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
+            The objects: an array, a memory map, a pandas or polars frame; the path of a Parquet file or of a
+            folder of them; a Dask array or DataFrame; or something that gives array after array, each with some
+            of the rows.
+        y : None, default=None
+            Not used; present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each object counts: 2 is as if it were there twice.
+
+        Returns
+        -------
+        object
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with self._opened(X, reset=True) as rows:
+            weights = _check_weights(sample_weight, rows)
+            checkpoint = self._open_checkpoint(rows, weights)
+            aligned = None if weights is None else rows.align(weights)
+            progress = self._begin(rows, weights, checkpoint)
+            state = self._run(rows, aligned, progress, checkpoint)
+            self._finish(state, progress.delta)
+            self._publish_masses(rows)
+            if checkpoint is not None and not state.interrupted:
+                checkpoint.remove()
+        if not is_elsewhere(X):
+            self._name_objects(X)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
+        """Learn from some more objects, as they come; what they told is kept, and they are not.
+
+        The first objects decide where the prototypes start, and on `delta` if that is "auto". There are no masses
+        afterwards: ask `predict_mass`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The objects; any kind of data that `fit` takes.
+        y : None, default=None
+            Not used; present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each object counts.
+
+        Returns
+        -------
+        object
+            The estimator.
+        """
+        first = "_statistics" not in self.__dict__
+        if first:
+            self._check_parameters()
+            if self._in_two_steps:
+                raise ValueError(
+                    "focal_sets='neighbor_pairs' needs all objects at once: use fit, or list the pairs."
+                )
+        with self._opened(X, reset=first) as rows:
+            weights = _check_weights(sample_weight, rows)
+            if first:
+                progress = self._begin(rows, weights, None)
+                self._model: Model = self._first_model(progress)
+                self.delta_ = progress.delta
+            some = collect(rows, self._model, None if weights is None else rows.align(weights), self.n_jobs)
+        self._statistics: Statistics = some if first else self._statistics + some
+        self._model = self._model.solve(self._statistics)
+        self.focal_sets_ = self._model.costs.focal_sets
+        self._publish_prototypes()
+        self.n_samples_seen_: int = len(rows) + (0 if first else self.n_samples_seen_)
+        return self
+
+    def predict_mass(self, X: Any, *, out: str | os.PathLike[str] | None = None) -> Any:
+        """The mass functions of objects, new or old.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
+            The objects; any kind of data that `fit` takes.
+        out : str, path or None, default=None
+            Where the masses go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
+            ``.parquet`` for a folder of Parquet files.
+
+        Returns
+        -------
+        CredalPartition, Path or dask array
+            A mass function for each object; the folder if `out` is one of Parquet files; a Dask array of masses,
+            not computed yet, if X is a Dask collection on a cluster and `out` is None.
+        """
+        check_is_fitted(self)
+        check_out(out)
+        with self._opened(X, reset=False) as rows:
+            return self._masses(rows, out)
+
+    def predict(self, X: Any) -> Any:
+        """The most plausible cluster of each object, also of outliers: ask `predict_mass` who they are.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
+            The objects; any kind of data that `fit` takes.
+
+        Returns
+        -------
+        ndarray of int of shape (n_objects,)
+            Cluster numbers; a Dask array, not computed yet, if X is a Dask collection on a cluster.
+        """
+        return self._view(X, "to_hard", np.intp)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the clusters, proportional to their plausibilities; nearly equal ones for outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
+            The objects; any kind of data that `fit` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_objects, n_clusters)
+            Probabilities; a Dask array, not computed yet, if X is a Dask collection on a cluster.
+        """
+        return self._view(X, "to_fuzzy", None)
+
+    def predict_set(self, X: Any) -> Any:
+        """The clusters that each object may belong to: those that are not dominated by another.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
+            The objects; any kind of data that `fit` takes.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_objects, n_clusters)
+            Whether the cluster is a candidate; a Dask array, not computed yet, if X is a Dask collection on a
+            cluster.
+        """
+        return self._view(X, "to_rough", np.bool_)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("credal_partition_", "masses_", "labels_") and "_model" in self.__dict__:
+            raise AttributeError(
+                f"{name} is kept only of data in memory, or with masses_file='....npy'. Ask predict(X), or "
+                "predict_mass(X, out=...), which writes to a file."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    # The problem
+
+    def _costs(self, focal_sets: FocalSets, delta: float) -> SetCosts:
+        """What sets of clusters cost."""
+        raise NotImplementedError
+
+    def _make_model(
+        self, focal_sets: FocalSets, coordinates: Coordinates, delta: float, prototypes: FloatArray, metrics: Any
+    ) -> Model:
+        return EuclideanModel(self._costs(focal_sets, delta), coordinates, prototypes)
+
+    @property
+    def _in_two_steps(self) -> bool:
+        return isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs"
+
+    def _check_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, 1)
+        check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
+        check_integer("n_init", self.n_init, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        check_real("tol", self.tol, 0)
+        check_real("beta", self.beta, 1, open_low=True)
+        if isinstance(self.delta, str):
+            check_choice("delta", self.delta, ("auto",))
+        else:
+            check_real("delta", self.delta, 0, open_low=True)
+        check_out(self.masses_file, "masses_file")
+
+    @contextmanager
+    def _opened(self, X: Any, *, reset: bool) -> Iterator[Rows]:
+        """Rows of X, with temporary files for as long as they are needed."""
+        if is_elsewhere(X):
+            rows = open_rows(X, n_jobs=self.n_jobs)
+        else:
+            rows = ArrayRows(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
+        try:
+            if is_elsewhere(X):
+                _check_features(self, rows, reset)
+            yield rows
+        finally:
+            if rows is not X:
+                rows.close()
+
+    def _begin(self, rows: Rows, weights: FloatArray | None, checkpoint: Checkpoint | None) -> Progress:
+        """Scales and starts; or, after an end that was not one, what had been done."""
+        stored = None if checkpoint is None else checkpoint.load()
+        if stored is not None:
+            return Progress.from_arrays(stored, self._make_model)
+        random = check_random_state(self.random_state)
+        sample, counts = draw(rows, weights, random)
+        n_useful = len(rows) if weights is None else np.count_nonzero(weights)
+        if n_useful < self.n_clusters:
+            raise ValueError(f"n_clusters={self.n_clusters} is more than n_samples={n_useful} that count.")
+        delta = typical_distance(sample, counts, random) if isinstance(self.delta, str) else float(self.delta)
+        n_init = self.n_init if isinstance(self.init, str) and self.init != "peaks" else 1
+        starts = [make_prototypes(self.init, self.n_clusters, sample, counts, random) for _ in range(n_init)]
+        return Progress(Coordinates.of(sample), delta, np.stack(starts))
+
+    def _first_model(self, progress: Progress) -> Model:
+        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
+        prototypes = progress.coordinates.enter(progress.starts[progress.stage])
+        return self._make_model(focal_sets, progress.coordinates, progress.delta, prototypes, None)
+
+    def _open_checkpoint(self, rows: Rows, weights: FloatArray | None) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
+        ends = rows.take(np.unique([0, len(rows) - 1])) + rows.origin
+        identity = {
+            "method": type(self).__name__,
+            "n_samples": len(rows),
+            "n_features": rows.n_features,
+            "data": digest_of(ends.astype(rows.dtype)),
+            "dtype": str(rows.dtype),
+            "sample_weight": None if weights is None else digest_of(weights),
+            "focal_sets": [list(one) for one in focal_sets],
+            "two_steps": [self._in_two_steps, int(self.n_pair_neighbors)],
+            "n_init": int(self.n_init),
+            "init": self.init
+            if isinstance(self.init, str)
+            else digest_of(np.asarray(self.init, dtype=np.float64)),
+            "random_state": self.random_state if isinstance(self.random_state, int) else None,
+            **{name: getattr(self, name) for name in self._numbers},
+        }
+        return Checkpoint(self.checkpoint, identity)
+
+    # The descent
+
+    def _run(self, rows: Rows, weights: Any, progress: Progress, checkpoint: Checkpoint | None) -> Descent:
+        """All starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
+
+        def watch(state: Descent) -> None:
+            progress.current = state
+            if self.verbose:
+                self._report(len(state.history) - 1, state.objective)
+            if checkpoint is not None:
+                checkpoint.save(progress.to_arrays())
+
+        n_stages = len(progress.starts) + self._in_two_steps
+        while progress.stage < n_stages:
+            if progress.current is None:
+                two = progress.stage == len(progress.starts)
+                progress.current = Descent(
+                    self._with_pairs(rows, weights, progress) if two else self._first_model(progress)
+                )
+            state = descend(
+                rows,
+                progress.current,
+                weights,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                n_jobs=self.n_jobs,
+                watch=watch,
+            )
+            two = progress.stage == len(progress.starts)
+            if progress.best is None or two or state.objective < progress.best.objective:
+                progress.best = state
+            progress.current, progress.stage = None, progress.stage + 1
+            if state.interrupted:
+                break
+        assert progress.best is not None
+        return progress.best
+
+    def _with_pairs(self, rows: Rows, weights: Any, progress: Progress) -> Model:
+        """The best model so far, with the pairs of clusters that share objects."""
+        assert progress.best is not None
+        model = progress.best.model
+        shares = rows.map(_Similarity(model.seen_from(rows.origin)), weights, n_jobs=self.n_jobs)
+        larger = model.costs.focal_sets.with_sets(neighbor_pairs(reduce(add, shares), self.n_pair_neighbors))
+        metrics = model.metrics if isinstance(model, AdaptiveModel) else None
+        return self._make_model(larger, progress.coordinates, progress.delta, model.prototypes, metrics)
+
+    # The result
+
+    def _finish(self, state: Descent, delta: float) -> None:
+        self._model = state.model
+        self.__dict__.pop("_statistics", None)
+        self.focal_sets_ = state.model.costs.focal_sets
+        self._publish_prototypes()
+        self.delta_ = delta
+        self.objective_ = state.objective
+        self.objective_history_ = np.array(state.history)
+        self.n_iter_ = max(len(state.history) - 1, 1)
+        self.converged_ = state.converged
+        if state.interrupted:
+            message = f"interrupted after {self.n_iter_} iterations; the result is the best state so far."
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        elif not state.converged:
+            message = (
+                f"the objective still changed after max_iter={self.max_iter} iterations; raise max_iter or tol."
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+    def _publish_prototypes(self) -> None:
+        self.cluster_centers_ = self._model.centers
+        if isinstance(self._model, AdaptiveModel):
+            self.metrics_ = self._model.metrics
+
+    def _publish_masses(self, rows: Rows) -> None:
+        for name in ("credal_partition_", "masses_", "labels_"):
+            self.__dict__.pop(name, None)
+        if isinstance(rows, DaskRows) and self.masses_file is None:
+            self.masses_ = self._masses(rows, None)
+            self.labels_ = self._viewed(rows, "to_hard", np.intp)
+            return
+        if self.masses_file is None and not rows.in_memory:
+            return
+        partition = self._masses(rows, self.masses_file)
+        if isinstance(partition, CredalPartition):
+            self._publish(partition)
+
+    def _masses(self, rows: Rows, out: str | os.PathLike[str] | None) -> Any:
+        model = self._model.seen_from(rows.origin)
+        shape = (len(rows), len(self.focal_sets_))
+        if isinstance(rows, DaskRows) and out is None:
+            return rows.lazy(model.assign, shape[1], rows.dtype)
+        target = make_target(out, shape, rows.dtype, self.focal_sets_.labels)
+        try:
+            rows.write(model.assign, target, n_jobs=self.n_jobs)
+            masses = target.finish()
+        except BaseException:
+            target.abandon()
+            raise
+        return masses if isinstance(masses, Path) else CredalPartition(masses, self.focal_sets_, validate=False)
+
+    def _view(self, X: Any, method: str, dtype: Any) -> Any:
+        check_is_fitted(self)
+        with self._opened(X, reset=False) as rows:
+            return self._viewed(rows, method, dtype)
+
+    def _viewed(self, rows: Rows, method: str, dtype: Any) -> Any:
+        view = _View(self._model.seen_from(rows.origin), method)
+        if isinstance(rows, DaskRows):
+            n_columns = None if method == "to_hard" else self.n_clusters
+            return rows.lazy(view, n_columns, rows.dtype if dtype is None else dtype)
+        parts = np.concatenate(rows.map(view, n_jobs=self.n_jobs))
+        return parts if dtype is None else parts.astype(dtype, copy=False)
+
+    def _report(self, iteration: int, objective: float) -> None:
+        print(f"{type(self).__name__} iteration {iteration:>4}   objective {objective:.9g}", flush=True)
+
+
+@dataclass(frozen=True)
+class _View:
+    """From a block of rows to a view of its credal partition."""
+
+    model: Model
+    method: str
+
+    def __call__(self, rows: FloatArray, weights: Any = None) -> Any:
+        masses = self.model.assign(rows)
+        return getattr(CredalPartition(masses, self.model.costs.focal_sets, validate=False), self.method)()
+
+
+@dataclass(frozen=True)
+class _Similarity:
+    """From a block of rows to how much clusters share its objects."""
+
+    model: Model
+
+    def __call__(self, rows: FloatArray, weights: Any = None) -> FloatArray:
+        partition = CredalPartition(self.model.assign(rows), self.model.costs.focal_sets, validate=False)
+        return cluster_similarity(partition, weights)
+
+
+def _check_weights(weights: Any, rows: Rows) -> Any:
+    if weights is None:
+        return None
+    if hasattr(weights, "__dask_graph__"):
+        weights = weights.compute()
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers, got {weights!r}.") from error
+    if array.ndim == 0:
+        array = np.full(len(rows), float(array))
+    if array.shape != (len(rows),):
+        raise ValueError(f"sample_weight must be 1D with shape {(len(rows),)}, got {array.shape}.")
+    if not np.isfinite(array).all() or (array < 0).any() or not array.any():
+        raise ValueError("sample_weight must be finite numbers that are not negative and not all zero.")
+    return array
+
+
+def _check_features(estimator: Any, rows: Rows, reset: bool) -> None:
+    """As scikit-learn does for arrays and frames: the number and the names of the columns stay what they are."""
+    if reset:
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.n_features_in_ = rows.n_features
+        if rows.feature_names is not None:
+            estimator.feature_names_in_ = rows.feature_names
+        return
+    if rows.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {rows.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is not None and rows.feature_names is not None and list(known) != list(rows.feature_names):
+        raise ValueError(
+            f"X has the columns {list(rows.feature_names)}, and the model was fitted to {list(known)}."
+        )

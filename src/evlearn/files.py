@@ -1,0 +1,68 @@
+"""Files that are whole or not there."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file to write; it takes its name, and the place of an older file, only once it is whole.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Yields
+    ------
+    file
+        A temporary file beside it.
+    """
+    path = check_folder(path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def check_folder(path: str | os.PathLike[str]) -> Path:
+    """The absolute path of a file to be written; raise if its folder does not exist.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    Path
+        Its absolute path.
+    """
+    path = Path(path).absolute()
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder of {path} does not exist; make it first.")
+    return path
+
+
+def umask() -> int:
+    """The permissions that the user takes from new files.
+
+    Returns
+    -------
+    int
+        The mask.
+    """
+    current = os.umask(0)
+    os.umask(current)
+    return current
