@@ -40,7 +40,8 @@ def open_parquet(
     dataset = _open(path)
     names = _columns(dataset)
     parts = [part for fragment in dataset.get_fragments() for part in fragment.split_by_row_group()]
-    counts = [part.count_rows() for part in parts]
+    # Not count_rows(), which counts the whole file.
+    counts = [sum(group.num_rows for group in part.row_groups) for part in parts]
     if sum(counts) == 0:
         raise ValueError(f"{Path(path).name} has no rows.")
     dtype = np.dtype(
@@ -65,15 +66,22 @@ def open_parquet(
 
 def _open(path: str | os.PathLike[str]) -> Any:
     pyarrow = need_pyarrow()
-    if not Path(path).exists():
+    path = Path(path)
+    if not path.exists():
         raise FileNotFoundError(f"X is the path {str(path)!r}, and there is no such file or folder.")
+    files = [path] if path.is_file() else _files(path)
+    if not files:
+        raise ValueError(f"the folder {path.name!r} holds no files that end in .parquet.")
     try:
-        dataset = pyarrow.dataset.dataset(path, format="parquet")
+        return pyarrow.dataset.dataset([str(file) for file in files], format="parquet")
     except (pyarrow.ArrowInvalid, OSError) as error:
-        raise ValueError(f"{Path(path).name} cannot be read as Parquet: {error}") from error
-    if not dataset.files:
-        raise ValueError(f"the folder {Path(path).name} holds no Parquet files.")
-    return dataset
+        raise ValueError(f"{path.name} cannot be read as Parquet: {error}") from error
+
+
+def _files(folder: Path) -> list[Path]:
+    # Names that begin with a dot or an underscore are what engines leave beside the data.
+    found = [file for pattern in ("*.parquet", "*.pq") for file in folder.rglob(pattern)]
+    return sorted(file for file in found if file.is_file() and file.name[0] not in "._")
 
 
 def _columns(dataset: Any) -> list[str]:

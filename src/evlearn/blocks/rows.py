@@ -14,6 +14,7 @@ from evlearn.blocks.targets import Target
 from evlearn.slices import task_slices
 
 Function = Callable[..., Any]
+_LOCK = threading.Lock()
 
 
 class Rows(ABC):
@@ -154,7 +155,6 @@ class ArrayRows(Rows):
         self._source = source
         self._scratch = scratch
         self._folder = folder
-        self._lock = threading.Lock()
 
     def read(self, start: int, stop: int) -> Any:
         """Rows from `start` to `stop`.
@@ -248,11 +248,11 @@ class ArrayRows(Rows):
 
     def __getstate__(self) -> dict[str, Any]:
         # Somebody sends the rows to another process: send the name of a file instead.
-        with self._lock:
+        with _LOCK:
             if not isinstance(self._source, MappedFile):
                 self._source = self._to_file()
         state = self.__dict__.copy()
-        state.update(_scratch=None, _lock=None)
+        state.update(_scratch=None)
         return state
 
     def _to_file(self) -> MappedFile:

@@ -14,6 +14,8 @@ import numpy as np
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.files import check_folder, umask
 
+_LOCK = threading.Lock()
+
 
 class Target(ABC):
     """A matrix to be filled block by block, by one process or several."""
@@ -60,7 +62,6 @@ class MemoryTarget(Target):
         self._array: Any = np.empty(shape, dtype)
         self._file: MappedFile | None = None
         self._scratch: Scratch | None = None
-        self._lock = threading.Lock()
 
     def put(self, start: int, values: Any) -> None:
         """Write some rows.
@@ -96,11 +97,11 @@ class MemoryTarget(Target):
             self._scratch.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
+        with _LOCK:
             if self._file is None:
                 self._scratch = Scratch(None)
                 self._file = _sized(self._scratch.path, self._array.dtype, self._array.shape)
-        return {"_array": None, "_file": self._file, "_scratch": None, "_lock": None}
+        return {"_array": None, "_file": self._file, "_scratch": None}
 
 
 class NpyTarget(Target):
