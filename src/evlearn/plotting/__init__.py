@@ -7,7 +7,8 @@ except ImportError as error:
         "evlearn.plotting needs matplotlib; install it with `pip install evidential-learn[plot]`."
     ) from error
 
+from evlearn.plotting.delta_bel_display import DeltaBelDisplay
 from evlearn.plotting.partition_display import CredalPartitionDisplay
 from evlearn.plotting.shepard_display import ShepardDisplay
 
-__all__ = ["CredalPartitionDisplay", "ShepardDisplay"]
+__all__ = ["CredalPartitionDisplay", "DeltaBelDisplay", "ShepardDisplay"]

@@ -1,0 +1,327 @@
+"""The δ-Bel graph: objects that stand out, in the upper right corner, are centres of clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
+from matplotlib.text import Annotation
+from sklearn.utils import check_random_state
+
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.cluster import DeltaBel, delta_bel
+from evlearn.parameters import check_integer
+from evlearn.plotting import palette
+from evlearn.plotting.axes import open_axes
+from evlearn.plotting.sampling import sample
+
+_GREY = "0.62"
+_LABELS_IN_A_COLUMN = 25
+_COLUMNS = 2
+_FEW = 12
+
+
+class DeltaBelDisplay:
+    """The δ-Bel graph: distance to the nearest object of larger belief against belief, for each object.
+
+    Objects in the upper right corner are centres of clusters. The chosen ones are numbered, in the colours that
+    clusters have in `CredalPartitionDisplay`; all other objects are grey. An object at the upper left is far from
+    all others but not a centre: an outlier. See Figure 7 of :cite:t:`denoeux2021nnevclus`.
+
+    Make it with `from_data` or `from_delta_bel`; the constructor takes what these have computed.
+
+    Parameters
+    ----------
+    bel : ndarray of shape (n_samples,)
+        The belief of each object.
+    delta : ndarray of shape (n_samples,)
+        The distance of each object to the nearest one of larger belief.
+    peaks : ndarray of int of shape (n_peaks,)
+        The objects to mark, in the order of their numbers.
+    min_bel, min_delta : float or None, default=None
+        Thresholds to draw.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the picture is drawn.
+    figure_ : matplotlib Figure
+        The figure around it.
+    drawn_ : ndarray of int
+        The numbers of the grey objects that are drawn, in ascending order: all of them, or a sample.
+    points_ : matplotlib PathCollection
+        The grey objects.
+    peak_points_ : list of matplotlib PathCollection
+        The mark of each peak.
+    labels_ : list of matplotlib Annotation
+        The number of each peak, for the first 50.
+    threshold_lines_ : list of matplotlib Line2D
+        The thresholds.
+
+    See Also
+    --------
+    evlearn.cluster.delta_bel : The numbers in the picture.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from evlearn.datasets import make_fourclass
+    >>> from evlearn.plotting import DeltaBelDisplay
+    >>> X, y = make_fourclass(400, random_state=0)
+    >>> display = DeltaBelDisplay.from_data(X, n_neighbors=50)
+    >>> display.ax_.get_title()
+    'δ-Bel graph: 4 peaks among 400 objects'
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        bel: FloatArray,
+        delta: FloatArray,
+        peaks: IntArray,
+        min_bel: float | None = None,
+        min_delta: float | None = None,
+    ) -> None:
+        self.bel = bel
+        self.delta = delta
+        self.peaks = peaks
+        self.min_bel = min_bel
+        self.min_delta = min_delta
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        *,
+        n_neighbors: int | str = "auto",
+        q: float | None = 0.9,
+        metric: Any = "euclidean",
+        n_jobs: int | None = None,
+        n_peaks: int | str = "auto",
+        min_bel: float | None = None,
+        min_delta: float | None = None,
+        ax: Axes | None = None,
+        max_points: int = 20000,
+        random_state: Any = 0,
+    ) -> DeltaBelDisplay:
+        """The δ-Bel graph of data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            Attributes, or dissimilarities if `metric` is "precomputed".
+        n_neighbors : int or "auto", default="auto"
+            How many neighbours each object has; see `evlearn.cluster.delta_bel`, also for the next three.
+        q : float or None, default=0.9
+            The quantile of an object's distances to its neighbours that is its scale.
+        metric : str or callable, default="euclidean"
+            "precomputed" for a square matrix of dissimilarities, or another metric of scikit-learn.
+        n_jobs : int or None, default=None
+            Threads for the search of neighbours.
+        n_peaks : int or "auto", default="auto"
+            How many peaks to mark; see `evlearn.cluster.DeltaBel.peaks`, also for the next two.
+        min_bel : float or None, default=None
+            Mark the objects whose belief is above this.
+        min_delta : float or None, default=None
+            Mark the objects whose delta is above this.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        max_points : int, default=20000
+            The largest number of grey objects to draw. Of more, those of the largest delta are drawn, and a random
+            sample of the others.
+        random_state : int, RandomState instance or None, default=0
+            The seed of that sample.
+
+        Returns
+        -------
+        DeltaBelDisplay
+            The picture, drawn.
+        """
+        graph = delta_bel(X, n_neighbors=n_neighbors, q=q, metric=metric, n_jobs=n_jobs)
+        return cls.from_delta_bel(
+            graph,
+            n_peaks=n_peaks,
+            min_bel=min_bel,
+            min_delta=min_delta,
+            ax=ax,
+            max_points=max_points,
+            random_state=random_state,
+        )
+
+    @classmethod
+    def from_delta_bel(
+        cls,
+        graph: DeltaBel,
+        *,
+        n_peaks: int | str = "auto",
+        min_bel: float | None = None,
+        min_delta: float | None = None,
+        ax: Axes | None = None,
+        max_points: int = 20000,
+        random_state: Any = 0,
+    ) -> DeltaBelDisplay:
+        """The picture of a δ-Bel graph that is there already.
+
+        Parameters
+        ----------
+        graph : DeltaBel
+            What `evlearn.cluster.delta_bel` returns.
+        n_peaks : int or "auto", default="auto"
+            How many peaks to mark; see `evlearn.cluster.DeltaBel.peaks`, also for the next two.
+        min_bel : float or None, default=None
+            Mark the objects whose belief is above this.
+        min_delta : float or None, default=None
+            Mark the objects whose delta is above this.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        max_points : int, default=20000
+            The largest number of grey objects to draw, see `from_data`.
+        random_state : int, RandomState instance or None, default=0
+            The seed of the sample.
+
+        Returns
+        -------
+        DeltaBelDisplay
+            The picture, drawn.
+        """
+        if not isinstance(graph, DeltaBel):
+            raise TypeError(
+                f"graph must be what delta_bel(X) returns, got {type(graph).__name__}; use from_data for data."
+            )
+        peaks = graph.peaks(n_peaks=n_peaks, min_bel=min_bel, min_delta=min_delta)
+        display = cls(bel=graph.bel, delta=graph.delta, peaks=peaks, min_bel=min_bel, min_delta=min_delta)
+        return display.plot(ax, max_points=max_points, random_state=random_state)
+
+    def plot(self, ax: Axes | None = None, *, max_points: int = 20000, random_state: Any = 0) -> DeltaBelDisplay:
+        """Draw the picture, again or elsewhere.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        max_points : int, default=20000
+            The largest number of grey objects to draw, see `from_data`.
+        random_state : int, RandomState instance or None, default=0
+            The seed of the sample.
+
+        Returns
+        -------
+        DeltaBelDisplay
+            The display itself.
+        """
+        check_integer("max_points", max_points, 1)
+        self.ax_: Axes
+        self.figure_: Figure | SubFigure
+        self.ax_, self.figure_ = open_axes(ax)
+        self.drawn_: IntArray = self._choose_objects(int(max_points), check_random_state(random_state))
+        self._set_frame()
+        # From 30 square points for a dozen objects to 5 for twenty thousand.
+        area = float(np.clip(700 / np.sqrt(len(self.drawn_) + 1), 5, 30))
+        self.points_: PathCollection = self.ax_.scatter(
+            self.bel[self.drawn_], self.delta[self.drawn_], s=area, color=_GREY, linewidths=0, zorder=2
+        )
+        self.threshold_lines_: list[Line2D] = self._draw_thresholds()
+        self.peak_points_: list[PathCollection] = [self._mark(number) for number in range(len(self.peaks))]
+        self.labels_: list[Annotation] = self._draw_labels()
+        return self
+
+    def _choose_objects(self, max_points: int, random: np.random.RandomState) -> IntArray:
+        others = np.delete(np.arange(len(self.bel)), self.peaks)
+        if len(others) <= max_points:
+            return others
+        # Far from the mass of objects each one counts; near the bottom one hides many.
+        n_first = max_points // 2
+        by_delta = others[np.argpartition(-self.delta[others], n_first)]
+        rest = by_delta[n_first:]
+        drawn = sample(rest, max_points - n_first, np.zeros(len(rest), dtype=np.intp), random)
+        return np.sort(np.concatenate([by_delta[:n_first], drawn]))
+
+    def _set_frame(self) -> None:
+        n_peaks = len(self.peaks)
+        title = f"δ-Bel graph: {n_peaks} peak{'s' if n_peaks > 1 else ''} among {len(self.bel):,} objects"
+        if len(self.drawn_) + n_peaks < len(self.bel):
+            title += f"\nA sample: {len(self.drawn_):,} of {len(self.bel) - n_peaks:,} other objects"
+        low, high = float(self.bel.min()), float(self.bel.max())
+        width = (high - low) or 1.0
+        top = float(self.delta.max()) or 1.0
+        self.ax_.set(
+            title=title,
+            xlabel="belief in being a centre (Bel)",
+            ylabel="distance to the nearest larger belief (δ)",
+            # Numbers stand in a column at the right.
+            xlim=(low - 0.05 * width, high + (0.05 + 0.09 * _n_columns(n_peaks)) * width),
+            ylim=(-0.03 * top, 1.08 * top),
+        )
+
+    def _draw_thresholds(self) -> list[Line2D]:
+        style: dict[str, Any] = {"color": "black", "linestyle": (0, (5, 2.5)), "linewidth": 1, "zorder": 1}
+        lines = []
+        if self.min_bel is not None:
+            lines.append(self.ax_.axvline(self.min_bel, **style))
+        if self.min_delta is not None:
+            lines.append(self.ax_.axhline(self.min_delta, **style))
+        return lines
+
+    def _mark(self, number: int) -> PathCollection:
+        peak = self.peaks[number]
+        return self.ax_.scatter(
+            self.bel[peak],
+            self.delta[peak],
+            s=palette.marker_area(number, 70),
+            marker=palette.cluster_marker(number),
+            facecolors=palette.cluster_color(number),
+            edgecolors=[palette.cluster_shade(number)],
+            linewidths=0.8,
+            # The first peak on top of the others.
+            zorder=4 - number / len(self.peaks),
+        )
+
+    def _draw_labels(self) -> list[Annotation]:
+        shown = self.peaks[: _LABELS_IN_A_COLUMN * _COLUMNS]
+        few = len(shown) <= _FEW
+        low, high = self.ax_.get_ylim()
+        wanted = (self.delta[shown] - low) / (high - low)
+        heights, columns = np.empty(len(shown)), np.zeros(len(shown), dtype=np.intp)
+        for column in range(n_columns := _n_columns(len(shown))):
+            own = np.argsort(-wanted, kind="stable")[column::n_columns]
+            heights[own], columns[own] = _spread(wanted[own], 0.048 if few else 0.037), column
+        return [
+            self._draw_label(number, heights[number], 0.975 - 0.07 * columns[number], 10 if few else 7)
+            for number in range(len(shown))
+        ]
+
+    def _draw_label(self, number: int, height: float, across: float, size: float) -> Annotation:
+        peak = self.peaks[number]
+        return self.ax_.annotate(
+            str(number),
+            xy=(self.bel[peak], self.delta[peak]),
+            xytext=(across, height),
+            textcoords="axes fraction",
+            ha="center",
+            va="center",
+            fontsize=size,
+            fontweight="bold",
+            color=palette.cluster_shade(number),
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            arrowprops={"arrowstyle": "-", "color": palette.cluster_shade(number), "linewidth": 0.7, "shrinkB": 5},
+            zorder=5,
+        )
+
+
+def _n_columns(n_labels: int) -> int:
+    return min(_COLUMNS, -(-n_labels // _LABELS_IN_A_COLUMN))
+
+
+def _spread(heights: FloatArray, gap: float) -> FloatArray:
+    """Decreasing heights between 0 and 1, moved as little as needed to be `gap` apart."""
+    steps = gap * np.arange(len(heights))
+    down = np.minimum.accumulate(np.minimum(heights, 1 - gap / 2) + steps)
+    # What was pushed below the bottom is pushed up again, from the last to the first.
+    up = np.maximum.accumulate((np.maximum(down - steps, gap / 2) - steps[::-1])[::-1])[::-1]
+    return np.asarray(up + steps[::-1])
