@@ -1,7 +1,10 @@
 """Evidential clustering methods."""
 
 from evlearn.cluster.belief_peaks import DeltaBel, delta_bel
+from evlearn.cluster.bpec import BPEC
+from evlearn.cluster.ccm import CCM
 from evlearn.cluster.ecm import ECM
 from evlearn.cluster.evclus import EVCLUS
+from evlearn.cluster.recm import RECM
 
-__all__ = ["ECM", "EVCLUS", "DeltaBel", "delta_bel"]
+__all__ = ["BPEC", "CCM", "ECM", "EVCLUS", "RECM", "DeltaBel", "delta_bel"]

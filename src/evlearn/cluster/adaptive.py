@@ -207,6 +207,22 @@ class AdaptiveModel:
         return np.stack([_metric(one, self.reg_covar) for one in scatters])
 
 
+def round_metrics(prototypes: FloatArray) -> FloatArray:
+    """Euclidean metrics to start from.
+
+    Parameters
+    ----------
+    prototypes : ndarray of shape (n_clusters, n_features)
+        The prototypes.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, n_features, n_features)
+        An identity matrix for each.
+    """
+    return np.stack([np.eye(prototypes.shape[1])] * len(prototypes))
+
+
 def _metric(scatter: FloatArray, reg_covar: float) -> FloatArray:
     d = len(scatter)
     mean = float(np.trace(scatter)) / d

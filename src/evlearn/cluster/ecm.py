@@ -3,18 +3,16 @@
 import os
 from typing import Any
 
-import numpy as np
-
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
-from evlearn.cluster.adaptive import AdaptiveModel
+from evlearn.cluster.adaptive import AdaptiveModel, round_metrics
 from evlearn.cluster.descent import Model
-from evlearn.cluster.prototype_clusterer import PrototypeClusterer
+from evlearn.cluster.means import MeansClusterer
 from evlearn.cluster.prototypes import Coordinates, SetCosts
 from evlearn.parameters import check_choice, check_real
 
 
-class ECM(PrototypeClusterer):
+class ECM(MeansClusterer):
     r"""Evidential c-means: as simple as k-means, with objects that are torn between clusters, and outliers.
 
     Each cluster has a prototype, and each set of clusters the barycentre of theirs. An object gives mass to a
@@ -126,7 +124,7 @@ class ECM(PrototypeClusterer):
       nonspecificity 0.294   (0: all sure, 1: nothing known)
     """
 
-    _numbers = ("alpha", "beta", "delta", "metric", "reg_covar")
+    _numbers = ("include_omega", "n_pair_neighbors", "n_init", "alpha", "beta", "delta", "metric", "reg_covar")
 
     def __init__(
         self,
@@ -184,7 +182,7 @@ class ECM(PrototypeClusterer):
         if self.metric == "euclidean":
             return super()._make_model(focal_sets, coordinates, delta, prototypes, None)
         if metrics is None:
-            metrics = np.stack([np.eye(prototypes.shape[1])] * len(prototypes))
+            metrics = round_metrics(prototypes)
         costs = self._costs(focal_sets, delta)
         return AdaptiveModel(costs, coordinates, prototypes, metrics, float(self.reg_covar))
 

@@ -1,4 +1,4 @@
-"""What ECM, CCM and BPEC share: data of any size in, prototypes out, and masses where they are wanted."""
+"""What methods with prototypes share: data of any size in, prototypes out, and masses where they are wanted."""
 
 import os
 import warnings
@@ -24,92 +24,17 @@ from evlearn.blocks.targets import check_out, make_target
 from evlearn.cluster.adaptive import AdaptiveModel
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.checkpoints import Checkpoint, digest_of
-from evlearn.cluster.descent import Descent, Model, collect, descend
+from evlearn.cluster.descent import Descent, Model, descend
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
 from evlearn.cluster.progress import Progress
-from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts, Statistics
-from evlearn.cluster.starts import draw, make_prototypes, typical_distance
+from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
+from evlearn.cluster.starts import draw, typical_distance
 from evlearn.parameters import check_choice, check_integer, check_real
 from evlearn.partition import CredalPartition
 
 
 class PrototypeClusterer(EvidentialClusterer):
     """Base class: a method says what sets of clusters cost (`_costs`), and all else follows."""
-
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
-        """Find the prototypes, and the mass functions of the objects.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The objects: an array, a memory map, a pandas or polars frame; the path of a Parquet file or of a
-            folder of them; a Dask array or DataFrame; or something that gives array after array, each with some
-            of the rows.
-        y : None, default=None
-            Not used; present for scikit-learn's conventions.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How much each object counts: 2 is as if it were there twice.
-
-        Returns
-        -------
-        object
-            The fitted estimator.
-        """
-        self._check_parameters()
-        with self._opened(X, reset=True) as rows:
-            weights = _check_weights(sample_weight, rows)
-            checkpoint = self._open_checkpoint(rows, weights)
-            aligned = None if weights is None else rows.align(weights)
-            progress = self._begin(rows, weights, checkpoint)
-            state = self._run(rows, aligned, progress, checkpoint)
-            self._finish(state, progress.delta)
-            self._publish_masses(rows)
-            if checkpoint is not None and not state.interrupted:
-                checkpoint.remove()
-        if not is_elsewhere(X):
-            self._name_objects(X)
-        return self
-
-    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
-        """Learn from some more objects, as they come; what they told is kept, and they are not.
-
-        The first objects decide where the prototypes start, and on `delta` if that is "auto". There are no masses
-        afterwards: ask `predict_mass`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The objects; any kind of data that `fit` takes.
-        y : None, default=None
-            Not used; present for scikit-learn's conventions.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How much each object counts.
-
-        Returns
-        -------
-        object
-            The estimator.
-        """
-        first = "_statistics" not in self.__dict__
-        if first:
-            self._check_parameters()
-            if self._in_two_steps:
-                raise ValueError(
-                    "focal_sets='neighbor_pairs' needs all objects at once: use fit, or list the pairs."
-                )
-        with self._opened(X, reset=first) as rows:
-            weights = _check_weights(sample_weight, rows)
-            if first:
-                progress = self._begin(rows, weights, None)
-                self._model: Model = self._first_model(progress)
-                self.delta_ = progress.delta
-            some = collect(rows, self._model, None if weights is None else rows.align(weights), self.n_jobs)
-        self._statistics: Statistics = some if first else self._statistics + some
-        self._model = self._model.solve(self._statistics)
-        self.focal_sets_ = self._model.costs.focal_sets
-        self._publish_prototypes()
-        self.n_samples_seen_: int = len(rows) + (0 if first else self.n_samples_seen_)
-        return self
 
     def predict_mass(self, X: Any, *, out: str | os.PathLike[str] | None = None) -> Any:
         """The mass functions of objects, new or old.
@@ -187,6 +112,23 @@ class PrototypeClusterer(EvidentialClusterer):
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    # The fit
+
+    def _fit(self, X: Any, sample_weight: Any) -> None:
+        self._check_parameters()
+        with self._opened(X, reset=True) as rows:
+            weights = check_weights(sample_weight, rows)
+            checkpoint = self._open_checkpoint(rows, weights)
+            aligned = None if weights is None else rows.align(weights)
+            progress = self._begin(rows, weights, checkpoint)
+            state = self._run(rows, aligned, progress, checkpoint)
+            self._finish(state, progress.delta)
+            self._publish_masses(rows)
+            if checkpoint is not None and not state.interrupted:
+                checkpoint.remove()
+        if not is_elsewhere(X):
+            self._name_objects(X)
+
     # The problem
 
     def _costs(self, focal_sets: FocalSets, delta: float) -> SetCosts:
@@ -203,9 +145,7 @@ class PrototypeClusterer(EvidentialClusterer):
         return isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs"
 
     def _check_parameters(self) -> None:
-        check_integer("n_clusters", self.n_clusters, 1)
         check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
-        check_integer("n_init", self.n_init, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0)
         check_real("beta", self.beta, 1, open_low=True)
@@ -237,23 +177,24 @@ class PrototypeClusterer(EvidentialClusterer):
             return Progress.from_arrays(stored, self._make_model)
         random = check_random_state(self.random_state)
         sample, counts = draw(rows, weights, random)
-        n_useful = len(rows) if weights is None else np.count_nonzero(weights)
-        if n_useful < self.n_clusters:
-            raise ValueError(f"n_clusters={self.n_clusters} is more than n_samples={n_useful} that count.")
         delta = typical_distance(sample, counts, random) if isinstance(self.delta, str) else float(self.delta)
-        n_init = self.n_init if isinstance(self.init, str) and self.init != "peaks" else 1
-        starts = [make_prototypes(self.init, self.n_clusters, sample, counts, random) for _ in range(n_init)]
-        return Progress(Coordinates.of(sample), delta, np.stack(starts))
+        return Progress(Coordinates.of(sample), delta, np.stack(self._starts(rows, sample, counts, random)))
+
+    def _starts(
+        self, rows: Rows, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
+    ) -> list[FloatArray]:
+        """The prototypes of each start, of the same number of clusters."""
+        raise NotImplementedError
 
     def _first_model(self, progress: Progress) -> Model:
-        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
-        prototypes = progress.coordinates.enter(progress.starts[progress.stage])
+        start = progress.starts[progress.stage]
+        focal_sets = make_focal_sets(self.focal_sets, len(start), include_omega=self.include_omega)
+        prototypes = progress.coordinates.enter(start)
         return self._make_model(focal_sets, progress.coordinates, progress.delta, prototypes, None)
 
     def _open_checkpoint(self, rows: Rows, weights: FloatArray | None) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
-        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
         ends = rows.take(np.unique([0, len(rows) - 1])) + rows.origin
         identity = {
             "method": type(self).__name__,
@@ -262,9 +203,8 @@ class PrototypeClusterer(EvidentialClusterer):
             "data": digest_of(ends.astype(rows.dtype)),
             "dtype": str(rows.dtype),
             "sample_weight": None if weights is None else digest_of(weights),
-            "focal_sets": [list(one) for one in focal_sets],
-            "two_steps": [self._in_two_steps, int(self.n_pair_neighbors)],
-            "n_init": int(self.n_init),
+            "n_clusters": self.n_clusters,
+            "focal_sets": self.focal_sets if isinstance(self.focal_sets, str) else repr(list(self.focal_sets)),
             "init": self.init
             if isinstance(self.init, str)
             else digest_of(np.asarray(self.init, dtype=np.float64)),
@@ -380,7 +320,7 @@ class PrototypeClusterer(EvidentialClusterer):
     def _viewed(self, rows: Rows, method: str, dtype: Any) -> Any:
         view = _View(self._model.seen_from(rows.origin), method)
         if isinstance(rows, DaskRows):
-            n_columns = None if method == "to_hard" else self.n_clusters
+            n_columns = None if method == "to_hard" else self.focal_sets_.frame_size
             return rows.lazy(view, n_columns, rows.dtype if dtype is None else dtype)
         parts = np.concatenate(rows.map(view, n_jobs=self.n_jobs))
         return parts if dtype is None else parts.astype(dtype, copy=False)
@@ -395,6 +335,10 @@ class _View:
 
     model: Model
     method: str
+
+    @property
+    def __name__(self) -> str:
+        return self.method
 
     def __call__(self, rows: FloatArray, weights: Any = None) -> Any:
         masses = self.model.assign(rows)
@@ -412,7 +356,21 @@ class _Similarity:
         return cluster_similarity(partition, weights)
 
 
-def _check_weights(weights: Any, rows: Rows) -> Any:
+def check_weights(weights: Any, rows: Rows) -> Any:
+    """Weights of rows as an array, or an error that says what is wrong with them.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_rows,), float or None
+        What the user gave.
+    rows : Rows
+        The rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or None
+        The weights.
+    """
     if weights is None:
         return None
     if hasattr(weights, "__dask_graph__"):

@@ -273,11 +273,14 @@ class EuclideanModel:
         Where the prototypes live.
     prototypes : ndarray of shape (n_clusters, n_features)
         The prototypes, in these coordinates.
+    fixed : bool, default=False
+        Whether they stay where they are.
     """
 
     costs: SetCosts
     coordinates: Coordinates
     prototypes: FloatArray
+    fixed: bool = False
 
     @property
     def centers(self) -> FloatArray:
@@ -396,6 +399,8 @@ class EuclideanModel:
         EuclideanModel
             The next model.
         """
+        if self.fixed:
+            return self
         costs = self.costs
         F, powers = costs.membership, statistics.powers[1:]
         matrix = F.T @ (F * (powers * costs.gain / costs.size**2)[:, None])

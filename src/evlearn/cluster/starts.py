@@ -39,13 +39,35 @@ def draw(rows: Rows, weights: FloatArray | None, random: np.random.RandomState) 
     weights : ndarray of shape (n,)
         Their weights.
     """
-    chosen: IntArray = np.arange(len(rows))
-    if len(rows) > _SAMPLE_ROWS:
-        chosen = np.sort(sample_without_replacement(len(rows), _SAMPLE_ROWS, random_state=random))
+    chosen = _choose(rows, random)
     sample = rows.take(chosen).astype(np.float64) + rows.origin
     counts = np.ones(len(chosen)) if weights is None else np.asarray(weights, dtype=np.float64)[chosen]
     distinct, places = np.unique(sample[counts > 0], axis=0, return_inverse=True)
-    return distinct, np.bincount(places.ravel(), counts[counts > 0], minlength=len(distinct))
+    return distinct, np.asarray(np.bincount(places.ravel(), counts[counts > 0]), dtype=np.float64)
+
+
+def draw_plain(rows: Rows, random: np.random.RandomState) -> FloatArray:
+    """Some rows as they are, all of them if there are few.
+
+    Parameters
+    ----------
+    rows : Rows
+        All rows.
+    random : RandomState
+        The source of randomness.
+
+    Returns
+    -------
+    ndarray of shape (n, n_features)
+        The rows, in double precision, as the user has them.
+    """
+    return np.asarray(rows.take(_choose(rows, random)).astype(np.float64) + rows.origin)
+
+
+def _choose(rows: Rows, random: np.random.RandomState) -> IntArray:
+    if len(rows) <= _SAMPLE_ROWS:
+        return np.arange(len(rows))
+    return np.asarray(np.sort(sample_without_replacement(len(rows), _SAMPLE_ROWS, random_state=random)))
 
 
 def typical_distance(sample: FloatArray, weights: FloatArray, random: np.random.RandomState) -> float:

@@ -1,0 +1,156 @@
+"""CCM: credal c-means."""
+
+import os
+from typing import Any
+
+from evlearn.belief import FocalSets
+from evlearn.cluster.means import MeansClusterer
+from evlearn.cluster.prototypes import SetCosts
+from evlearn.parameters import check_real
+
+
+class CCM(MeansClusterer):
+    r"""Credal c-means: like ECM, for clusters of which one may lie between two others.
+
+    An object gives mass to a set of clusters if it is near to all of their prototypes, and not only near to the
+    barycentre: the middle cluster of three in a row keeps its objects, which ECM shares with the set of the two
+    outer ones.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        The number of clusters.
+    focal_sets : {"pairs", "full", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="pairs"
+        The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to eight
+        clusters or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs;
+        "neighbor_pairs": a simple fit first, then again with the pairs of clusters that turn out to be
+        neighbours.
+    include_omega : bool, default=False
+        Whether the set of all clusters belongs to "simple", "pairs" and "neighbor_pairs".
+    n_pair_neighbors : int, default=1
+        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
+    gamma : float, default=1.0
+        The weight of the distance to the barycentre of a set, beside those to its prototypes. 0 leaves it out; the
+        larger it is, the more objects in the middle of a set give mass to it.
+    beta : float, default=2.0
+        The exponent of the masses, above 1: nearer to 1, objects are more decided.
+    delta : float or "auto", default="auto"
+        The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
+        takes the distance that 95 of 100 pairs of objects do not exceed.
+    init : {"kmeans", "random", "peaks"} or array-like of shape (n_clusters, n_features), default="kmeans"
+        Where prototypes start: at objects spread by k-means++, at random objects, at peaks of belief, or at given
+        points.
+    n_init : int, default=1
+        How many times to start; the best result is kept.
+    max_iter : int, default=300
+        The largest number of iterations.
+    tol : float, default=1e-6
+        An iteration that lowers the objective by less than this share of it is the last.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for results that can be repeated.
+    n_jobs : int or None, default=None
+        How many workers share the blocks of rows: threads, or what ``joblib.parallel_config`` says. The result
+        does not depend on it.
+    masses_file : str, path or None, default=None
+        Where the masses go: None for memory (and nowhere for data that are not in memory), or a name that ends in
+        ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet files.
+    checkpoint : str, path or None, default=None
+        A file for the state of a long fit. If the fit is killed, the same call goes on from there; when it ends,
+        the file is removed.
+    verbose : int, default=0
+        Whether to report progress, iteration by iteration.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The prototypes.
+    credal_partition_ : CredalPartition
+        The result, for data in memory or with `masses_file`.
+    labels_ : ndarray of int of shape (n_samples,)
+        The most plausible cluster of each object; a Dask array for Dask collections.
+    masses_ : ndarray of shape (n_samples, n_focal_sets)
+        The masses, read-only; a Dask array, not computed yet, for Dask collections.
+    focal_sets_ : FocalSets
+        What the columns of the masses stand for.
+    delta_ : float
+        The distance to the empty set.
+    objective_ : float
+        The objective at the prototypes and masses.
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+        The objective before the first and after each iteration.
+    n_iter_ : int
+        The number of iterations.
+    converged_ : bool
+        Whether the last iteration changed the objective by less than `tol`.
+    n_samples_seen_ : int
+        How many objects `partial_fit` has seen.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    ECM : The distance to the barycentre alone; the faster choice where no cluster lies between others.
+
+    References
+    ----------
+    :cite:t:`liu2015ccm`.
+
+    Examples
+    --------
+    >>> from evlearn.cluster import CCM
+    >>> from evlearn.datasets import load_butterfly
+    >>> butterfly = load_butterfly()
+    >>> model = CCM(n_clusters=2, delta=8, random_state=0).fit(butterfly.data)
+    >>> model.labels_
+    """
+
+    _numbers = ("include_omega", "n_pair_neighbors", "n_init", "gamma", "beta", "delta")
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        focal_sets: Any = "pairs",
+        include_omega: bool = False,
+        n_pair_neighbors: int = 1,
+        gamma: float = 1.0,
+        beta: float = 2.0,
+        delta: Any = "auto",
+        init: Any = "kmeans",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        masses_file: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.focal_sets = focal_sets
+        self.include_omega = include_omega
+        self.n_pair_neighbors = n_pair_neighbors
+        self.gamma = gamma
+        self.beta = beta
+        self.delta = delta
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.masses_file = masses_file
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_real("gamma", self.gamma, 0)
+
+    def _costs(self, focal_sets: FocalSets, delta: float) -> SetCosts:
+        return SetCosts.ccm(focal_sets, gamma=float(self.gamma), beta=float(self.beta), delta=delta)
+
+
+__all__ = ["CCM"]

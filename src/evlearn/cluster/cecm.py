@@ -1,0 +1,315 @@
+"""CECM: evidential c-means that listens to must-link and cannot-link constraints."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evlearn.belief.types import FloatArray
+from evlearn.blocks import ArrayRows
+from evlearn.cluster import descent
+from evlearn.cluster.adaptive import AdaptiveModel
+from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.constrained_descent import Outcome, Problem, descend
+from evlearn.cluster.constrained_rows import PENALTIES
+from evlearn.cluster.descent import Model
+from evlearn.cluster.focal import make_focal_sets
+from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
+from evlearn.cluster.starts import STARTS, draw, make_prototypes, typical_distance
+from evlearn.constraints import PairwiseConstraints
+from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.partition import CredalPartition
+
+_START_TOL = 1e-4
+
+
+class CECM(EvidentialClusterer):
+    r"""Constrained evidential c-means: clusters around prototypes that respect what is known about pairs.
+
+    As in evidential c-means, every cluster has a prototype, an object between prototypes gets mass on sets of
+    clusters, and an object far from all gets mass on the empty set. Must-link and cannot-link constraints, given to
+    `fit`, pull the masses of their objects, and with them the prototypes, where the constraints want them.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        The number of clusters.
+    focal_sets : {"full", "pairs", "simple"}, FocalSets or list of sets, default="full"
+        The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to five clusters or
+        so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs.
+    include_omega : bool, default=True
+        Whether the set of all clusters belongs to "simple" and "pairs".
+    alpha : float, default=1.0
+        The exponent of the number of clusters in a set. The larger, the less mass on sets of several clusters.
+    delta : float or "auto", default="auto"
+        The distance to the empty set, in the unit of the data: objects much farther from all prototypes are outliers.
+        "auto" squares to the 0.95-quantile of the squared distances of pairs of objects.
+    xi : float, default=0.5
+        The weight of the constraints, at least 0 and below 1; that of the distances is ``1 - xi``. Distances count in
+        squared units of the data, so standardise these, or choose the weight for your unit.
+    metric : {"euclidean", "adaptive"}, default="euclidean"
+        "adaptive" gives every cluster a metric of its own, which is learnt: clusters may be long and thin.
+    reg_covar : float, default=1e-6
+        For "adaptive": how much of a round metric is mixed into each, between 0 and 1. Raise it for many attributes.
+    penalty : {"plausibility", "symmetric"}, default="plausibility"
+        What a must-link costs: the plausibility that the objects are in different clusters, or the mean of that and
+        of one minus the plausibility that they are in the same; a cannot-link the other way round. "symmetric" does
+        not let objects escape from must-links to the empty set.
+    init : {"kmeans", "random", "peaks"} or array-like of shape (n_clusters, n_features), default="kmeans"
+        Where to start: from given prototypes, or from evidential c-means without constraints, itself started at
+        objects spread by k-means++, at random objects, or at peaks of belief.
+    n_init : int, default=1
+        How many times to start; the best result is kept. Peaks and given prototypes are one start.
+    max_iter : int, default=300
+        The largest number of iterations.
+    tol : float, default=1e-3
+        An iteration that moves no prototype by more than this share of the spread of the data is the last.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for results that can be repeated.
+    verbose : int, default=0
+        Whether to report progress, iteration by iteration.
+
+    Attributes
+    ----------
+    credal_partition_ : CredalPartition
+        The result.
+    labels_ : ndarray of int of shape (n_samples,)
+        The most plausible cluster of each object.
+    masses_ : ndarray of shape (n_samples, n_focal_sets)
+        The masses, read-only.
+    focal_sets_ : FocalSets
+        What the columns of the masses stand for.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The prototypes.
+    metrics_ : ndarray of shape (n_clusters, n_features, n_features)
+        The metrics of the clusters, if `metric` is "adaptive"; each has determinant one.
+    delta_ : float
+        The distance used for `delta`.
+    objective_ : float
+        The objective.
+    penalty_ : float
+        The part of the objective that is due to constraints.
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+        The objective before the first and after each iteration.
+    n_iter_ : int
+        The number of iterations, not counting those of the start.
+    converged_ : bool
+        Whether the last iteration moved the prototypes by less than `tol` allows.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    EVCLUS : For dissimilarities, and for constraints on clusters that are not compact.
+    evlearn.constraints.PairwiseConstraints : Must-link and cannot-link constraints.
+
+    References
+    ----------
+    :cite:t:`antoine2012cecm`.
+
+    Examples
+    --------
+    >>> from evlearn.cluster import CECM
+    >>> from evlearn.constraints import PairwiseConstraints
+    >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]
+    >>> known = PairwiseConstraints(must_link=[(3, 6)], cannot_link=[(2, 3)])
+    >>> CECM(n_clusters=2, random_state=0).fit(X, constraints=known).labels_
+    array([1, 1, 1, 0, 0, 0, 0])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        focal_sets: Any = "full",
+        include_omega: bool = True,
+        alpha: float = 1.0,
+        delta: Any = "auto",
+        xi: float = 0.5,
+        metric: str = "euclidean",
+        reg_covar: float = 1e-6,
+        penalty: str = "plausibility",
+        init: Any = "kmeans",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-3,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.focal_sets = focal_sets
+        self.include_omega = include_omega
+        self.alpha = alpha
+        self.delta = delta
+        self.xi = xi
+        self.metric = metric
+        self.reg_covar = reg_covar
+        self.penalty = penalty
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> "CECM":
+        """Find prototypes and the mass functions of the objects.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The objects.
+        y : None, default=None
+            Not used; present for scikit-learn's conventions.
+        constraints : PairwiseConstraints, default=None
+            Pairs of objects that must, or cannot, be in the same cluster.
+
+        Returns
+        -------
+        CECM
+            The fitted estimator.
+        """
+        self._check_parameters()
+        data = validate_data(self, X, dtype=[np.float64, np.float32])
+        constraints = _read_constraints(constraints, len(data))
+        if len(data) < self.n_clusters:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; take fewer clusters."
+            )
+        random = check_random_state(self.random_state)
+        sample, counts = draw(ArrayRows(data), None, random)
+        self.delta_ = (
+            typical_distance(sample, counts, random) if isinstance(self.delta, str) else float(self.delta)
+        )
+        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
+        costs = SetCosts.ecm(focal_sets, alpha=float(self.alpha), beta=2.0, delta=self.delta_)
+        coordinates = Coordinates.of(sample)
+        problem = Problem.of(data, constraints, costs, coordinates, xi=float(self.xi), kind=self.penalty)
+        outcomes: list[Outcome] = []
+        several = isinstance(self.init, str) and self.init != "peaks"
+        for _ in range(self.n_init if several else 1):
+            places = make_prototypes(self.init, self.n_clusters, sample, counts, random)
+            outcomes.append(
+                self._descend(problem, EuclideanModel(costs, coordinates, coordinates.enter(places)), data)
+            )
+            if outcomes[-1].interrupted:
+                break
+        self._finish(data, problem, min(outcomes, key=lambda one: one.state.objective))
+        self._name_objects(X)
+        return self
+
+    def predict_mass(self, X: Any) -> CredalPartition:
+        """The mass functions of objects, new or old, from their distances to the prototypes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features)
+            The objects. Constraints play no role any more, so that objects of the training set that were in
+            constraints can have other masses than in the fit.
+
+        Returns
+        -------
+        CredalPartition
+            A mass function for each object.
+        """
+        check_is_fitted(self)
+        data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return CredalPartition(self._model.assign(data), self.focal_sets_, validate=False)
+
+    def _check_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, 1)
+        check_integer("n_init", self.n_init, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        check_real("alpha", self.alpha, 0)
+        check_real("xi", self.xi, 0, 1)
+        if self.xi == 1:
+            raise ValueError("xi must be below 1, got 1; with no weight on distances there are no clusters.")
+        check_real("reg_covar", self.reg_covar, 0, 1)
+        check_real("tol", self.tol, 0)
+        check_choice("metric", self.metric, ("euclidean", "adaptive"))
+        check_choice("penalty", self.penalty, PENALTIES)
+        if isinstance(self.focal_sets, str):
+            check_choice("focal_sets", self.focal_sets, ("full", "pairs", "simple"))
+        if isinstance(self.init, str):
+            check_choice("init", self.init, STARTS)
+        if isinstance(self.delta, str):
+            check_choice("delta", self.delta, ("auto",))
+        else:
+            check_real("delta", self.delta, 0, open_low=True)
+
+    def _descend(self, problem: Problem, model: EuclideanModel, data: FloatArray) -> Outcome:
+        """From prototypes through ECM, unless they are the user's, to those that respect the constraints."""
+        start, interrupted = model.prototypes, False
+        if isinstance(self.init, str):
+            first = descent.descend(
+                ArrayRows(data),
+                descent.Descent(model),
+                None,
+                tol=_START_TOL,
+                max_iter=self.max_iter,
+                n_jobs=None,
+                watch=lambda _: None,
+            )
+            start, interrupted = first.model.prototypes, first.interrupted
+        ready = self._make_model(model.costs, model.coordinates, start)
+        if interrupted:
+            state = problem.state(ready, ready.assign(problem.bound))
+            return Outcome(state, [state.objective], interrupted=True)
+        report = self._report if self.verbose else None
+        return descend(problem, ready, tol=self.tol, max_iter=self.max_iter, report=report)
+
+    def _make_model(self, costs: SetCosts, coordinates: Coordinates, prototypes: FloatArray) -> Model:
+        if self.metric == "euclidean":
+            return EuclideanModel(costs, coordinates, prototypes)
+        metrics = np.stack([np.eye(prototypes.shape[1])] * len(prototypes))
+        return AdaptiveModel(costs, coordinates, prototypes, metrics, float(self.reg_covar))
+
+    def _finish(self, data: FloatArray, problem: Problem, outcome: Outcome) -> None:
+        _warn_if_unfinished(outcome, self.max_iter)
+        state, model = outcome.state, outcome.state.model
+        masses = model.assign(data)
+        masses[problem.rows.objects] = state.masses
+        self._publish(CredalPartition(masses, model.costs.focal_sets, validate=False))
+        self._model = model
+        self.cluster_centers_ = model.centers
+        self.__dict__.pop("metrics_", None)  # of an earlier fit
+        if isinstance(model, AdaptiveModel):
+            self.metrics_ = model.metrics
+        self.objective_ = state.objective
+        self.penalty_ = state.penalty
+        self.objective_history_ = np.array(outcome.history)
+        self.n_iter_ = max(len(outcome.history) - 1, 1)
+        self.converged_ = outcome.converged
+
+    def _report(self, iteration: int, objective: float) -> None:
+        print(f"CECM iteration {iteration:>4}   objective {objective:.9g}", flush=True)
+
+
+def _read_constraints(constraints: Any, n_objects: int) -> PairwiseConstraints:
+    if constraints is None:
+        return PairwiseConstraints()
+    if not isinstance(constraints, PairwiseConstraints):
+        raise TypeError(
+            f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; "
+            "write PairwiseConstraints(must_link=..., cannot_link=...)."
+        )
+    constraints.check_objects(n_objects)
+    return constraints
+
+
+def _warn_if_unfinished(outcome: Outcome, max_iter: int) -> None:
+    if outcome.interrupted:
+        text = f"interrupted after {len(outcome.history) - 1} iterations; the result is the best state so far."
+    elif not outcome.converged:
+        text = f"the prototypes still moved after max_iter={max_iter} iterations; raise max_iter or tol."
+    else:
+        return
+    warnings.warn(text, ConvergenceWarning, stacklevel=4)
+
+
+__all__ = ["CECM"]

@@ -1,0 +1,378 @@
+"""RECM: evidential c-means of dissimilarities."""
+
+import warnings
+from dataclasses import replace
+from threading import Event
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.spatial.distance import squareform
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evlearn import belief
+from evlearn.belief import FocalSets
+from evlearn.belief.types import FloatArray
+from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
+from evlearn.cluster.irqp import random_masses
+from evlearn.cluster.pairs import distances_between, symmetric_dissimilarities
+from evlearn.cluster.prototypes import SetCosts
+from evlearn.cluster.relational import RelationalDescent, RelationalModel, descend
+from evlearn.cluster.squares import Squares
+from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.partition import CredalPartition
+from evlearn.slices import row_blocks
+
+_NEAR_AND_FAR = 0.95
+_BLOCK_NUMBERS = 1 << 22  # of dissimilarities of new objects that are in memory at a time
+_ZERO = 1e-6  # a diagonal that is less than this share of the largest dissimilarity is meant to be zero
+
+
+class RECM(EvidentialClusterer):
+    r"""Relational evidential c-means: prototypes for objects of which only dissimilarities are known.
+
+    RECM is evidential c-means without coordinates. Each cluster has a prototype, a weighted mean of objects, and
+    each set of clusters the barycentre of theirs; distances to both follow from the dissimilarities alone. An
+    object gives mass to a set the more the nearer it is to the barycentre, and to the empty set if it is far from
+    all of them. It is fast, exact for Euclidean distances, and takes other dissimilarities too.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        The number of clusters.
+    focal_sets : {"full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="full"
+        The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to eight clusters
+        or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs;
+        "neighbor_pairs": a simple fit first, then again with the pairs of clusters that turn out to be neighbours.
+    include_omega : bool, default=True
+        Whether the set of all clusters belongs to "simple", "pairs" and "neighbor_pairs".
+    n_pair_neighbors : int, default=1
+        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
+    alpha : float, default=1.0
+        How much large sets are discouraged, from 0 to 100: the squared distance to a set of k clusters counts
+        :math:`k^\alpha` times.
+    beta : float, default=1.5
+        The exponent of the masses, above 1: nearer to 1, objects are more decided.
+    delta : float or "auto", default="auto"
+        The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
+        takes the dissimilarity that 95 of 100 pairs of objects do not exceed.
+    metric : str or callable, default="euclidean"
+        "precomputed" for a square matrix of dissimilarities, or any metric of
+        `sklearn.metrics.pairwise_distances`.
+    squared_input : bool, default=False
+        For "precomputed": whether the matrix holds squared dissimilarities. Cosine, Jaccard, Hamming and Manhattan
+        dissimilarities are best taken as squares, because their roots are Euclidean distances.
+    nonmetric : {"clip", "shift"}, default="clip"
+        What to do with dissimilarities that are no Euclidean distances. "clip": squared distances to prototypes
+        that come out negative count as almost nothing, with a warning. "shift": the least number that makes the
+        dissimilarities Euclidean is added to the squares of all that are not zero.
+    init : {"random", "kmeans"} or array-like of shape (n_samples, n_focal_sets), default="random"
+        Where to start: from random masses, from objects far apart as k-means++ draws them, or from given masses.
+    n_init : int, default=1
+        How many times to start; the best result is kept. Given masses are one start.
+    max_iter : int, default=1000
+        The largest number of iterations.
+    tol : float, default=1e-5
+        An iteration that changes no mass by more than this is the last.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for results that can be repeated.
+    n_jobs : int or None, default=None
+        Threads for starts. The result does not depend on it.
+    verbose : int, default=0
+        Whether to report progress, iteration by iteration.
+
+    Attributes
+    ----------
+    credal_partition_ : CredalPartition
+        The result.
+    labels_ : ndarray of int of shape (n_samples,)
+        The most plausible cluster of each object.
+    masses_ : ndarray of shape (n_samples, n_focal_sets)
+        The masses, read-only.
+    focal_sets_ : FocalSets
+        What the columns of the masses stand for.
+    prototype_weights_ : ndarray of shape (n_clusters, n_samples)
+        How much each object counts in the prototype of each cluster; each row sums to one.
+    delta_ : float
+        The distance to the empty set.
+    shift_ : float
+        What was added to squared dissimilarities; 0 unless `nonmetric` is "shift".
+    objective_ : float
+        The objective at the prototypes and masses.
+    objective_history_ : ndarray of shape (n_iter_,)
+        The objective after each iteration.
+    n_iter_ : int
+        The number of iterations.
+    converged_ : bool
+        Whether the last iteration changed the masses by no more than `tol`.
+    n_features_in_ : int
+        The number of attributes, or of objects if `metric` is "precomputed".
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    EVCLUS : For dissimilarities of any kind, and for clusters that are not round.
+
+    References
+    ----------
+    :cite:t:`masson2009recm`.
+
+    Examples
+    --------
+    >>> from evlearn.cluster import RECM
+    >>> from evlearn.datasets import load_butterfly
+    >>> butterfly = load_butterfly()
+    >>> model = RECM(n_clusters=2, delta=5, random_state=0).fit(butterfly.data)
+    >>> model.credal_partition_.summary()
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        focal_sets: Any = "full",
+        include_omega: bool = True,
+        n_pair_neighbors: int = 1,
+        alpha: float = 1.0,
+        beta: float = 1.5,
+        delta: Any = "auto",
+        metric: Any = "euclidean",
+        squared_input: bool = False,
+        nonmetric: str = "clip",
+        init: Any = "random",
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.focal_sets = focal_sets
+        self.include_omega = include_omega
+        self.n_pair_neighbors = n_pair_neighbors
+        self.alpha = alpha
+        self.beta = beta
+        self.delta = delta
+        self.metric = metric
+        self.squared_input = squared_input
+        self.nonmetric = nonmetric
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> "RECM":
+        """Find the prototypes, and the mass functions of the objects.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            Attributes, or dissimilarities if `metric` is "precomputed".
+        y : None, default=None
+            Not used; present for scikit-learn's conventions.
+
+        Returns
+        -------
+        RECM
+            The fitted estimator.
+        """
+        self._check_parameters()
+        data = self._read(X, reset=True)
+        random = check_random_state(self.random_state)
+        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
+        unit, squares = self._square(data)
+        delta = self._typical_distance(squares) if isinstance(self.delta, str) else float(self.delta) * unit.scale
+        state = self._run(squares, unit, focal_sets, delta, random)
+        self._warn(state)
+        self._publish(CredalPartition(state.masses, state.model.costs.focal_sets, validate=False))
+        self._name_objects(X)
+        self._unit, self._model = unit, state.model
+        self._training = None if self._precomputed else np.array(data)
+        self.prototype_weights_ = state.model.weights
+        self.delta_ = unit.distance(delta * delta) if isinstance(self.delta, str) else float(self.delta)
+        self.shift_ = unit.total(unit.shift)
+        self.objective_ = unit.total(state.objective)
+        self.objective_history_ = np.array([unit.total(one) for one in state.history])
+        self.n_iter_ = len(state.history)
+        self.converged_ = state.converged
+        return self
+
+    def predict_mass(self, X: Any) -> CredalPartition:
+        """The mass functions of objects, new or old; for those of the training set the same as `masses_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features) or (n_objects, n_training_objects)
+            Attributes, or dissimilarities to the objects of the training set if `metric` is "precomputed"; squared
+            ones if `squared_input`.
+
+        Returns
+        -------
+        CredalPartition
+            A mass function for each object.
+        """
+        check_is_fitted(self)
+        data = self._read(X, reset=False)
+        masses = np.empty((len(data), len(self.focal_sets_)))
+        for block in row_blocks(len(data), max(1, _BLOCK_NUMBERS // len(self.masses_))):
+            apart = data[block]
+            if self._training is not None:
+                apart = _finite(distances_between(apart, self._training, self.metric))
+            masses[block] = self._model.assign(self._unit(apart))
+        return CredalPartition(masses, self.focal_sets_, validate=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    # The data and the problem
+
+    @property
+    def _precomputed(self) -> bool:
+        return bool(self.metric == "precomputed")
+
+    def _check_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, 1)
+        check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
+        check_integer("n_init", self.n_init, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        check_real("tol", self.tol, 0)
+        check_real("alpha", self.alpha, 0, 100)
+        check_real("beta", self.beta, 1, open_low=True)
+        check_choice("nonmetric", self.nonmetric, ("clip", "shift"))
+        if isinstance(self.delta, str):
+            check_choice("delta", self.delta, ("auto",))
+        else:
+            check_real("delta", self.delta, 0, open_low=True)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, ("random", "kmeans"))
+        if self.squared_input and not self._precomputed:
+            raise ValueError(
+                f"squared_input=True needs metric='precomputed', got metric={self.metric!r}; distances of "
+                "attributes are squared anyway."
+            )
+
+    def _read(self, X: Any, *, reset: bool) -> FloatArray:
+        data: FloatArray = validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
+        )
+        if reset and len(data) < self.n_clusters:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} needs at least as many samples, and there are "
+                f"n_samples={len(data)}."
+            )
+        if not self._precomputed:
+            return data
+        if (data < 0).any():
+            raise ValueError(
+                "X has negative dissimilarities; with metric='precomputed' they must not be negative."
+            )
+        if not reset:
+            return data
+        if data.shape[0] != data.shape[1]:
+            raise ValueError(f"X must be a square matrix if metric='precomputed', got shape {data.shape}.")
+        if (worst := data.diagonal().max()) > _ZERO * data.max():
+            raise ValueError(
+                f"X has {worst:g} on its diagonal; with metric='precomputed' an object has dissimilarity 0 to "
+                "itself. Turn similarities into dissimilarities first."
+            )
+        return symmetric_dissimilarities(data)
+
+    def _square(self, data: FloatArray) -> tuple[Squares, FloatArray]:
+        """The squared dissimilarities of all pairs of objects, and their unit."""
+        apart = data if self._precomputed else _finite(distances_between(data, data, self.metric))
+        return Squares.of(apart, squared=bool(self.squared_input), shifted=self.nonmetric == "shift")
+
+    def _typical_distance(self, squares: FloatArray) -> float:
+        pairs = squareform(squares, checks=False)
+        quantile = float(np.quantile(pairs, _NEAR_AND_FAR))
+        # More than 95 of 100 pairs are duplicates: any positive scale tells them from the rest.
+        return float(np.sqrt(quantile if quantile > 0 else pairs.max())) or 1.0
+
+    # The descent
+
+    def _run(
+        self,
+        squares: FloatArray,
+        unit: Squares,
+        focal_sets: FocalSets,
+        delta: float,
+        random: np.random.RandomState,
+    ) -> RelationalDescent:
+        """All starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
+        costs = SetCosts.ecm(focal_sets, alpha=float(self.alpha), beta=float(self.beta), delta=delta)
+        model = RelationalModel.undecided(costs, squares)
+        seeds = random.randint(np.iinfo(np.int32).max, size=self.n_init if isinstance(self.init, str) else 1)
+        stop = Event()
+
+        def go(model: RelationalModel, masses: FloatArray) -> RelationalDescent:
+            report = (lambda number, value: self._report(number, unit.total(value))) if self.verbose else None
+            return descend(squares, model, masses, tol=self.tol, max_iter=self.max_iter, stop=stop, report=report)
+
+        states = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(go)(model, self._start(squares, model, np.random.RandomState(seed))) for seed in seeds
+        )
+        state: RelationalDescent = min(states, key=lambda one: one.objective)
+        if not state.history:
+            raise KeyboardInterrupt  # before there was anything to keep
+        if not (isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs") or stop.is_set():
+            return replace(state, interrupted=stop.is_set())
+        partition = CredalPartition(state.masses, focal_sets, validate=False)
+        larger = focal_sets.with_sets(neighbor_pairs(cluster_similarity(partition), self.n_pair_neighbors))
+        costs = SetCosts.ecm(larger, alpha=float(self.alpha), beta=float(self.beta), delta=delta)
+        refined = go(replace(state.model, costs=costs), belief.expand(state.masses, focal_sets, larger))
+        return refined if refined.history else replace(state, interrupted=True)
+
+    def _start(self, squares: FloatArray, model: RelationalModel, random: np.random.RandomState) -> FloatArray:
+        """Masses to start from."""
+        focal_sets = model.costs.focal_sets
+        shape = (len(squares), len(focal_sets))
+        if not isinstance(self.init, str):
+            masses = belief.check_masses(self.init, focal_sets, name="init")
+            if masses.shape != shape:
+                raise ValueError(f"init must have shape {shape}, got {masses.shape}.")
+            return masses.astype(np.float64, copy=False)
+        if self.init == "kmeans":
+            return model.spread(squares, random).assign(squares)
+        return np.hstack([np.zeros((len(squares), 1)), random_masses(len(squares), len(focal_sets) - 1, random)])
+
+    def _warn(self, state: RelationalDescent) -> None:
+        if state.clipped:
+            message = (
+                "squared distances to prototypes came out negative, because the dissimilarities are no Euclidean "
+                "distances; they count as almost nothing. If X may be read as squares, try squared_input=True; "
+                "nonmetric='shift' makes any dissimilarities Euclidean."
+            )
+            warnings.warn(message, UserWarning, stacklevel=3)
+        if state.interrupted:
+            message = f"interrupted after {len(state.history)} iterations; the result is the best state so far."
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        elif not state.converged:
+            message = f"the masses still changed after max_iter={self.max_iter} iterations; raise max_iter or tol."
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+    def _report(self, iteration: int, objective: float) -> None:
+        print(f"RECM iteration {iteration:>4}   objective {objective:.9g}", flush=True)
+
+
+def _finite(distances: FloatArray) -> FloatArray:
+    if not np.isfinite(distances).all():
+        raise ValueError(
+            "the distances of X are not finite numbers; rescale its attributes, or choose another metric."
+        )
+    return distances
+
+
+__all__ = ["RECM"]
