@@ -128,6 +128,11 @@ class RECM(EvidentialClusterer):
     >>> butterfly = load_butterfly()
     >>> model = RECM(n_clusters=2, delta=5, random_state=0).fit(butterfly.data)
     >>> model.credal_partition_.summary()
+    12 objects, 2 clusters
+      sure            10   (83.3 %)   0: 5, 1: 5
+      torn             1    (8.3 %)   Ω (any cluster): 1
+      outliers         1    (8.3 %)
+      nonspecificity 0.216   (0: all sure, 1: nothing known)
     """
 
     def __init__(
