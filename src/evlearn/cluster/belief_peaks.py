@@ -147,7 +147,8 @@ def delta_bel(
         Attributes, or dissimilarities if `metric` is "precomputed".
     n_neighbors : int or "auto", default="auto"
         How many neighbours each object has, at most all others. "auto" is a tenth of the objects, but at least 10
-        and at most 100. Take about the size of the smallest cluster: fewer make belief noisy, many more blur it.
+        and at most 100. Good values are some tens, up to the size of the smallest cluster: more blur the clusters,
+        fewer follow chance. Large clusters need more; a tenth of their size is enough.
     q : float or None, default=0.9
         The quantile of an object's distances to its neighbours that is its scale. None takes the scale 1 for all.
     metric : str or callable, default="euclidean"
