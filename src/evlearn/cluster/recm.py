@@ -102,7 +102,7 @@ class RECM(EvidentialClusterer):
         What was added to squared dissimilarities; 0 unless `nonmetric` is "shift".
     objective_ : float
         The objective at the prototypes and masses.
-    objective_history_ : ndarray of shape (n_iter_,)
+    objective_history_ : ndarray of shape (n_iterations,)
         The objective after each iteration.
     n_iter_ : int
         The number of iterations.
