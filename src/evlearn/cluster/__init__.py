@@ -3,8 +3,9 @@
 from evlearn.cluster.belief_peaks import DeltaBel, delta_bel
 from evlearn.cluster.bpec import BPEC
 from evlearn.cluster.ccm import CCM
+from evlearn.cluster.cecm import CECM
 from evlearn.cluster.ecm import ECM
 from evlearn.cluster.evclus import EVCLUS
 from evlearn.cluster.recm import RECM
 
-__all__ = ["BPEC", "CCM", "ECM", "EVCLUS", "RECM", "DeltaBel", "delta_bel"]
+__all__ = ["BPEC", "CCM", "CECM", "ECM", "EVCLUS", "RECM", "DeltaBel", "delta_bel"]

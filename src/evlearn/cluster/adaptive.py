@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
 from evlearn.cluster.prototypes import Coordinates, SetCosts, Statistics, masses_of_costs, solve_positive
 from evlearn.slices import row_blocks
@@ -43,6 +44,11 @@ class AdaptiveModel:
     metrics: FloatArray
     reg_covar: float
     fixed: bool = False
+
+    @property
+    def focal_sets(self) -> FocalSets:
+        """The sets that carry mass."""
+        return self.costs.focal_sets
 
     @property
     def centers(self) -> FloatArray:

@@ -29,35 +29,37 @@ _START_TOL = 1e-4
 class CECM(EvidentialClusterer):
     r"""Constrained evidential c-means: clusters around prototypes that respect what is known about pairs.
 
-    As in evidential c-means, every cluster has a prototype, an object between prototypes gets mass on sets of
-    clusters, and an object far from all gets mass on the empty set. Must-link and cannot-link constraints, given to
-    `fit`, pull the masses of their objects, and with them the prototypes, where the constraints want them.
+    As in evidential c-means, each cluster has a prototype, an object between prototypes gives mass to sets of
+    clusters, and an object far from all of them to the empty set. Must-link and cannot-link constraints, given to
+    `fit`, pull the masses of their objects, and with them the prototypes, to where the constraints are met.
 
     Parameters
     ----------
     n_clusters : int, default=3
         The number of clusters.
     focal_sets : {"full", "pairs", "simple"}, FocalSets or list of sets, default="full"
-        The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to five clusters or
-        so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs.
+        The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to eight
+        clusters or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs.
     include_omega : bool, default=True
         Whether the set of all clusters belongs to "simple" and "pairs".
     alpha : float, default=1.0
-        The exponent of the number of clusters in a set. The larger, the less mass on sets of several clusters.
+        How much large sets are discouraged: the squared distance to a set of k clusters counts :math:`k^\alpha`
+        times.
     delta : float or "auto", default="auto"
-        The distance to the empty set, in the unit of the data: objects much farther from all prototypes are outliers.
-        "auto" squares to the 0.95-quantile of the squared distances of pairs of objects.
+        The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
+        takes the distance that 95 of 100 pairs of objects do not exceed.
     xi : float, default=0.5
-        The weight of the constraints, at least 0 and below 1; that of the distances is ``1 - xi``. Distances count in
-        squared units of the data, so standardise these, or choose the weight for your unit.
+        The weight of the constraints, at least 0 and below 1; that of the distances is ``1 - xi``. Distances are
+        squared and have the unit of the data, so scale the data, or choose the weight for their unit.
     metric : {"euclidean", "adaptive"}, default="euclidean"
-        "adaptive" gives every cluster a metric of its own, which is learnt: clusters may be long and thin.
+        "adaptive": every cluster has a metric of its own, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6
-        For "adaptive": how much of a round metric is mixed into each, between 0 and 1. Raise it for many attributes.
+        For "adaptive": how much of a round metric is mixed into each. Raise it when there are many attributes
+        and few objects.
     penalty : {"plausibility", "symmetric"}, default="plausibility"
-        What a must-link costs: the plausibility that the objects are in different clusters, or the mean of that and
-        of one minus the plausibility that they are in the same; a cannot-link the other way round. "symmetric" does
-        not let objects escape from must-links to the empty set.
+        What a must-link costs: the plausibility that the two objects are in different clusters, or the mean of
+        that and of one minus the plausibility that they are in the same. For a cannot-link it is the other way
+        round. "symmetric" does not let objects escape from their must-links to the empty set.
     init : {"kmeans", "random", "peaks"} or array-like of shape (n_clusters, n_features), default="kmeans"
         Where to start: from given prototypes, or from evidential c-means without constraints, itself started at
         objects spread by k-means++, at random objects, or at peaks of belief.
@@ -183,20 +185,17 @@ class CECM(EvidentialClusterer):
             )
         random = check_random_state(self.random_state)
         sample, counts = draw(ArrayRows(data), None, random)
-        self.delta_ = (
-            typical_distance(sample, counts, random) if isinstance(self.delta, str) else float(self.delta)
-        )
+        delta = typical_distance(sample, counts, random) if isinstance(self.delta, str) else float(self.delta)
         focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
-        costs = SetCosts.ecm(focal_sets, alpha=float(self.alpha), beta=2.0, delta=self.delta_)
+        costs = SetCosts.ecm(focal_sets, alpha=float(self.alpha), beta=2.0, delta=delta)
         coordinates = Coordinates.of(sample)
         problem = Problem.of(data, constraints, costs, coordinates, xi=float(self.xi), kind=self.penalty)
         outcomes: list[Outcome] = []
         several = isinstance(self.init, str) and self.init != "peaks"
         for _ in range(self.n_init if several else 1):
             places = make_prototypes(self.init, self.n_clusters, sample, counts, random)
-            outcomes.append(
-                self._descend(problem, EuclideanModel(costs, coordinates, coordinates.enter(places)), data)
-            )
+            start = EuclideanModel(costs, coordinates, coordinates.enter(places))
+            outcomes.append(self._descend(problem, start, data))
             if outcomes[-1].interrupted:
                 break
         self._finish(data, problem, min(outcomes, key=lambda one: one.state.objective))
@@ -280,6 +279,7 @@ class CECM(EvidentialClusterer):
         self.__dict__.pop("metrics_", None)  # of an earlier fit
         if isinstance(model, AdaptiveModel):
             self.metrics_ = model.metrics
+        self.delta_ = float(np.sqrt(model.costs.empty))
         self.objective_ = state.objective
         self.penalty_ = state.penalty
         self.objective_history_ = np.array(outcome.history)

@@ -1,11 +1,11 @@
 r"""The alternation of CECM: masses for prototypes, prototypes for masses, with constraints between objects.
 
-Objects without constraints have the masses of ECM, and are passed through without keeping any. Those of the others
-hang together, and are kept from iteration to iteration.
+Objects without constraints have the masses of ECM, of which none are kept. The masses of the others hang together,
+and are kept from iteration to iteration.
 
-At their full weight, constraints freeze the masses of their objects long before the prototypes are where they belong.
-So a descent climbs a ladder of growing weights first, from one at which constraints and distances count about the same,
-with a few iterations on each step.
+At full weight, constraints freeze the masses of their objects long before the prototypes are where they belong.
+So a descent climbs a ladder of weights first, from one at which distances still have a say, with a few iterations
+on each step.
 """
 
 from collections.abc import Callable, Iterator
@@ -223,31 +223,31 @@ def descend(
     Outcome
         Where it ended, also when the user interrupted it.
     """
-    state = problem.state(model, model.assign(problem.bound))
-    history: list[float] = []
+    masses, history = model.assign(problem.bound), []
     try:
         for easier in problem.ladder():
-            state = _climb(easier, state)
-        state = problem.state(state.model, state.masses)
+            model, masses = _climb(easier, model, masses)
+        state = problem.state(model, masses)
         history.append(state.objective)
         while len(history) <= max_iter:
             state, moved = problem.step(state)
+            model, masses = state.model, state.masses
             history.append(state.objective)
             if report:
                 report(len(history) - 1, state.objective)
             if moved <= tol:
                 return Outcome(state, history, converged=True)
     except KeyboardInterrupt:
-        # On the ladder, constraints count for less: what the state is worth must be computed anew.
-        state = problem.state(state.model, state.masses)
+        # Computed anew: what is known may be worth less on the ladder, where constraints count for less.
+        state = problem.state(model, masses)
         return Outcome(state, history or [state.objective], interrupted=True)
     return Outcome(state, history)
 
 
-def _climb(problem: Problem, state: State) -> State:
-    state = problem.state(state.model, state.masses)
+def _climb(problem: Problem, model: Model, masses: FloatArray) -> tuple[Model, FloatArray]:
+    state = problem.state(model, masses)
     for _ in range(_STEP_ITERATIONS):
         state, moved = problem.step(state)
         if moved <= _STEP_TOL:
             break
-    return state
+    return state.model, state.masses

@@ -4,8 +4,9 @@ Given the masses of its partners, the best mass function of an object solves
 
 .. math:: \min_m\ \sum_qh_qm_q^2+u_qm_q\quad\text{subject to}\quad\mathbf 1^Tm=1,\ m\ge0 ,
 
-where h holds the costs of the sets and u what the constraints say. A sweep solves this for all objects in turn, which
-never increases the whole. Objects without a constraint among them do not see each other, and are solved at once.
+where h holds the costs of the sets and u what the constraints say. A sweep solves this for all objects in turn,
+which never increases the whole. Objects without a constraint among them do not see each other: they are solved at
+once.
 """
 
 from dataclasses import dataclass
@@ -42,8 +43,8 @@ def best_rows(costs: FloatArray, slopes: FloatArray) -> FloatArray:
     ndarray of shape (n, n_focal_sets)
         The masses.
     """
-    # A set has the mass w (level - u) where that is positive, and the masses sum to one. The level for the k sets of
-    # smallest u is too high for every k but the right one, so the smallest of these levels is the solution.
+    # A set has the mass w (level - u) where that is positive, and the masses sum to one. The level that suits the
+    # k sets of smallest u is too high for every k but the right one, so the smallest of these levels is it.
     widths = 0.5 / np.maximum(costs, _FLAT)
     slopes = slopes - slopes.min(axis=1, keepdims=True)
     order = np.argsort(slopes, axis=1, kind="stable")

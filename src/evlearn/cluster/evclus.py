@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
+from evlearn.blocks.open import is_elsewhere
+from evlearn.blocks.targets import check_out
 from evlearn.cluster import pairs as pair_tools
-from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
 from evlearn.cluster.irqp import (
     Descent,
@@ -28,6 +30,7 @@ from evlearn.cluster.irqp import (
 )
 from evlearn.cluster.landmarks import LandmarkModel
 from evlearn.cluster.pairs import AllPairs, Transform
+from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.stochastic import descend_stochastic
 from evlearn.constraints import PairwiseConstraints
 from evlearn.parameters import check_choice, check_integer, check_real
@@ -46,7 +49,7 @@ _STOCHASTIC_SWEEPS = 50
 _STOCHASTIC_TOL = 1e-3
 
 
-class EVCLUS(EvidentialClusterer):
+class EVCLUS(RowwiseClusterer):
     r"""Evidential clustering of objects or dissimilarities: the more alike two objects, the less they conflict.
 
     EVCLUS looks for one mass function per object such that the degree of conflict of two objects matches their
@@ -111,7 +114,9 @@ class EVCLUS(EvidentialClusterer):
     n_jobs : int or None, default=None
         Threads for starts, for landmark passes and for prediction. The result does not depend on it.
     masses_file : str, path or None, default=None
-        A file for the masses of the landmark solver, which then stay on disk as a memory map.
+        Where the masses of the landmark solver go: None for memory (and nowhere for data that are not in
+        memory), or a name that ends in ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet
+        files.
     verbose : int, default=0
         Whether to report progress, sweep by sweep.
 
@@ -228,7 +233,9 @@ class EVCLUS(EvidentialClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            Attributes, or dissimilarities if `metric` is "precomputed".
+            Attributes, or dissimilarities if `metric` is "precomputed". The landmark solver also takes data that
+            are not in memory: the path of Parquet files, a Dask collection, or an iterable of arrays, as
+            `ECM.fit` does.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
         constraints : PairwiseConstraints, default=None
@@ -240,37 +247,20 @@ class EVCLUS(EvidentialClusterer):
             The fitted estimator.
         """
         self._check_parameters()
+        if self.solver == "landmark":
+            self._fit_landmark(X, constraints)
+            return self
+        if is_elsewhere(X):
+            raise ValueError(
+                f"solver={self.solver!r} needs data in memory, and X is {type(X).__name__}; use solver='landmark'."
+            )
         data = self._read(X, reset=True)
-        if constraints is not None:
-            if not isinstance(constraints, PairwiseConstraints):
-                raise TypeError(
-                    f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; "
-                    "write PairwiseConstraints(must_link=..., cannot_link=...)."
-                )
-            constraints.check_objects(len(data))
-        random = check_random_state(self.random_state)
+        _check_constraints(constraints, len(data))
         focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
-        fit = {"exact": self._fit_exact, "landmark": self._fit_landmark, "stochastic": self._fit_stochastic}
-        fit[self.solver](data, focal_sets, constraints, random)
+        fit = self._fit_exact if self.solver == "exact" else self._fit_stochastic
+        fit(data, focal_sets, constraints, check_random_state(self.random_state))
         self._name_objects(X)
         return self
-
-    def predict_mass(self, X: Any) -> CredalPartition:
-        """The mass functions of objects, new or old, compared with objects of the training set.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_objects, n_features) or (n_objects, n_training_objects)
-            Attributes, or dissimilarities to the objects of the training set if `metric` is "precomputed".
-
-        Returns
-        -------
-        CredalPartition
-            A mass function for each object.
-        """
-        check_is_fitted(self)
-        data = self._read(X, reset=False)
-        return CredalPartition(self._model.masses_of(data, n_jobs=self.n_jobs), self.focal_sets_, validate=False)
 
     def stress(self, X: Any, *, n_pairs: int = 100_000, random_state: Any = None) -> float:
         """The stress of the fitted partition on pairs drawn anew: how well it fits pairs that it has not seen.
@@ -331,6 +321,7 @@ class EVCLUS(EvidentialClusterer):
         check_real("d0_quantile", self.d0_quantile, 0, 1, open_low=True)
         check_choice("solver", self.solver, ("exact", "stochastic", "landmark"))
         check_choice("loss", self.loss, ("stress", "mse"))
+        check_out(self.masses_file, "masses_file")
         check_choice("pair_update", self.pair_update, ("symmetric", "own"))
         if not callable(self.dissimilarity_transform):
             check_choice("dissimilarity_transform", self.dissimilarity_transform, pair_tools.TRANSFORMS)
@@ -526,34 +517,36 @@ class EVCLUS(EvidentialClusterer):
         if everyone:
             return known
         model = self._make_model(data, chosen, known, focal_sets, transform)
-        return model.masses_of(data, out=np.empty((len(data), len(focal_sets))))
+        return model.assign(data).astype(np.float64, copy=False)
 
-    def _fit_landmark(
-        self,
-        data: FloatArray,
-        focal_sets: FocalSets,
-        constraints: PairwiseConstraints | None,
-        random: np.random.RandomState,
-    ) -> None:
+    def _fit_landmark(self, X: Any, constraints: PairwiseConstraints | None) -> None:
         _refuse_constraints(constraints, "landmark")
-        chosen = np.sort(random.permutation(len(data))[: self.n_landmarks])
-        distances = self._square(data, chosen)
-        transform = self._make_transform(data, distances[~np.eye(len(chosen), dtype=bool)], random)
-        pairs = AllPairs(_targets(distances, transform))
-        known = best_start(pairs.delta, focal_sets, random, n_candidates=_START_CANDIDATES * self.n_init)
-        state = self._sweep(pairs, known, focal_sets, None, 0.0, random)
-        if self._in_two_steps:
-            state, focal_sets = self._refine_pairs(pairs, focal_sets, state, None, random)
-        warn_if_unfinished(state, self.max_iter)
-        self._model = self._make_model(data, chosen, state.masses, focal_sets, transform)
-        out = None
-        if self.masses_file is not None:
-            shape = (len(data), len(focal_sets))
-            out = np.lib.format.open_memmap(self.masses_file, mode="w+", dtype=data.dtype, shape=shape)
-        masses = self._model.masses_of(data, n_jobs=self.n_jobs, out=out)
-        self._finish(data, masses, focal_sets, state, transform, random)
+        if self._precomputed and is_elsewhere(X):
+            raise ValueError("metric='precomputed' needs a matrix in memory; give attributes, or an array.")
+        random = check_random_state(self.random_state)
+        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
+        with self._opened(X, reset=True) as rows:
+            size = min(self.n_landmarks, len(rows))
+            chosen = np.sort(sample_without_replacement(len(rows), size, random_state=random))
+            known = rows.take(chosen) + rows.origin.astype(rows.dtype)
+            data = known[:, chosen] if self._precomputed else known
+            distances = self._square(data, np.arange(size))
+            transform = self._make_transform(data, distances[~np.eye(size, dtype=bool)], random)
+            pairs = AllPairs(_targets(distances, transform))
+            start = best_start(pairs.delta, focal_sets, random, n_candidates=_START_CANDIDATES * self.n_init)
+            state = self._sweep(pairs, start, focal_sets, None, 0.0, random)
+            if self._in_two_steps:
+                state, focal_sets = self._refine_pairs(pairs, focal_sets, state, None, random)
+            warn_if_unfinished(state, self.max_iter)
+            landmarks = None if self._precomputed else known
+            self._model = LandmarkModel(chosen, landmarks, state.masses, focal_sets, transform, self.metric)
+            self.focal_sets_ = focal_sets
+            self._publish_masses(rows)
+        self._publish_descent(state, transform)
         Y = state.masses @ focal_sets.conflict_matrix
         self.conflict_, self.transformed_dissimilarities_ = pairs.conflicts(state.masses, Y, _SHOWN_PAIRS)
+        if "credal_partition_" in self.__dict__:
+            self._name_objects(X)
 
     def _fit_stochastic(
         self,
@@ -614,10 +607,11 @@ class EVCLUS(EvidentialClusterer):
         random: np.random.RandomState,
     ) -> None:
         self._publish(CredalPartition(masses, focal_sets, validate=False))
-        if self.solver != "landmark":
-            chosen = stratified(self.labels_, _REFERENCE_OBJECTS, random)
-            known = np.ascontiguousarray(masses[chosen])
-            self._model = self._make_model(data, chosen, known, focal_sets, transform)
+        chosen = stratified(self.labels_, _REFERENCE_OBJECTS, random)
+        self._model = self._make_model(data, chosen, np.ascontiguousarray(masses[chosen]), focal_sets, transform)
+        self._publish_descent(state, transform)
+
+    def _publish_descent(self, state: Descent, transform: Transform) -> None:
         self.d0_ = transform.d0
         self.objective_ = state.objective
         self.stress_ = state.stress
@@ -633,6 +627,17 @@ def _targets(distances: FloatArray, transform: Transform) -> FloatArray:
     delta = np.array(transform(distances), dtype=np.float64, order="C")
     np.fill_diagonal(delta, 0)
     return delta
+
+
+def _check_constraints(constraints: Any, n_objects: int) -> None:
+    if constraints is None:
+        return
+    if not isinstance(constraints, PairwiseConstraints):
+        raise TypeError(
+            f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; "
+            "write PairwiseConstraints(must_link=..., cannot_link=...)."
+        )
+    constraints.check_objects(n_objects)
 
 
 def _refuse_constraints(constraints: PairwiseConstraints | None, solver: str) -> None:

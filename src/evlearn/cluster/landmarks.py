@@ -4,11 +4,10 @@ With a shared set of landmarks all row problems share one matrix, so that object
 block of rows is one product for distances, an exponential, one product for linear terms, and the row problems.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
@@ -50,33 +49,42 @@ class LandmarkModel:
     def _by_product(self) -> bool:
         return bool(self.transform.kind == "exponential" and self.metric == "euclidean")
 
-    def masses_of(self, X: FloatArray, *, n_jobs: int | None = None, out: FloatArray | None = None) -> FloatArray:
-        """The masses of all rows of X.
+    def seen_from(self, origin: FloatArray) -> "LandmarkModel":
+        """The same model, for rows from which something has been subtracted already.
 
         Parameters
         ----------
-        X : ndarray of shape (n_objects, n_features) or (n_objects, n_training_objects)
+        origin : ndarray of shape (n_features,)
+            What has been subtracted.
+
+        Returns
+        -------
+        LandmarkModel
+            The model.
+        """
+        if self.landmarks is None or not origin.any():
+            return self
+        return replace(self, landmarks=self.landmarks - origin)
+
+    def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
+        """The masses of rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_objects, n_features) or (n_objects, n_training_objects)
             Attributes, or dissimilarities to the training objects if the metric is "precomputed".
-        n_jobs : int or None, default=None
-            Threads to share the blocks; the result does not depend on it.
-        out : ndarray or None, default=None
-            Where to write the masses; None makes an array of the type of X.
+        weights : None, default=None
+            Not used: masses do not depend on weights.
 
         Returns
         -------
         ndarray of shape (n_objects, n_focal_sets)
-            Masses.
+            Masses, in the precision of the rows.
         """
-        if out is None:
-            out = np.empty((len(X), len(self.focal_sets)), dtype=X.dtype)
-        targets = self._targets(X)
-
-        def work(block: slice) -> None:
-            out[block] = rows_against(targets(X[block]), self.masses, self.focal_sets)
-
-        Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(work)(block) for block in row_blocks(len(X), _BLOCK_ROWS)
-        )
+        out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
+        targets = self._targets(rows)
+        for block in row_blocks(len(rows), _BLOCK_ROWS):
+            out[block] = rows_against(targets(rows[block]), self.masses, self.focal_sets)
         return out
 
     def _targets(self, X: FloatArray) -> Any:

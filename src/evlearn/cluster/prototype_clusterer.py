@@ -1,116 +1,34 @@
 """What methods with prototypes share: data of any size in, prototypes out, and masses where they are wanted."""
 
-import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
-from evlearn.blocks import ArrayRows, Rows, open_rows
-from evlearn.blocks.dask_rows import DaskRows
+from evlearn.blocks import Rows
 from evlearn.blocks.open import is_elsewhere
-from evlearn.blocks.targets import check_out, make_target
+from evlearn.blocks.targets import check_out
 from evlearn.cluster.adaptive import AdaptiveModel
-from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.checkpoints import Checkpoint, digest_of
 from evlearn.cluster.descent import Descent, Model, descend
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
 from evlearn.cluster.progress import Progress
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
+from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.starts import draw, typical_distance
 from evlearn.parameters import check_choice, check_integer, check_real
 from evlearn.partition import CredalPartition
 
 
-class PrototypeClusterer(EvidentialClusterer):
+class PrototypeClusterer(RowwiseClusterer):
     """Base class: a method says what sets of clusters cost (`_costs`), and all else follows."""
-
-    def predict_mass(self, X: Any, *, out: str | os.PathLike[str] | None = None) -> Any:
-        """The mass functions of objects, new or old.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
-            The objects; any kind of data that `fit` takes.
-        out : str, path or None, default=None
-            Where the masses go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
-            ``.parquet`` for a folder of Parquet files.
-
-        Returns
-        -------
-        CredalPartition, Path or dask array
-            A mass function for each object; the folder if `out` is one of Parquet files; a Dask array of masses,
-            not computed yet, if X is a Dask collection on a cluster and `out` is None.
-        """
-        check_is_fitted(self)
-        check_out(out)
-        with self._opened(X, reset=False) as rows:
-            return self._masses(rows, out)
-
-    def predict(self, X: Any) -> Any:
-        """The most plausible cluster of each object, also of outliers: ask `predict_mass` who they are.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
-            The objects; any kind of data that `fit` takes.
-
-        Returns
-        -------
-        ndarray of int of shape (n_objects,)
-            Cluster numbers; a Dask array, not computed yet, if X is a Dask collection on a cluster.
-        """
-        return self._view(X, "to_hard", np.intp)
-
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the clusters, proportional to their plausibilities; nearly equal ones for outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
-            The objects; any kind of data that `fit` takes.
-
-        Returns
-        -------
-        ndarray of shape (n_objects, n_clusters)
-            Probabilities; a Dask array, not computed yet, if X is a Dask collection on a cluster.
-        """
-        return self._view(X, "to_fuzzy", None)
-
-    def predict_set(self, X: Any) -> Any:
-        """The clusters that each object may belong to: those that are not dominated by another.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
-            The objects; any kind of data that `fit` takes.
-
-        Returns
-        -------
-        ndarray of bool of shape (n_objects, n_clusters)
-            Whether the cluster is a candidate; a Dask array, not computed yet, if X is a Dask collection on a
-            cluster.
-        """
-        return self._view(X, "to_rough", np.bool_)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("credal_partition_", "masses_", "labels_") and "_model" in self.__dict__:
-            raise AttributeError(
-                f"{name} is kept only of data in memory, or with masses_file='....npy'. Ask predict(X), or "
-                "predict_mass(X, out=...), which writes to a file."
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # The fit
 
@@ -154,21 +72,6 @@ class PrototypeClusterer(EvidentialClusterer):
         else:
             check_real("delta", self.delta, 0, open_low=True)
         check_out(self.masses_file, "masses_file")
-
-    @contextmanager
-    def _opened(self, X: Any, *, reset: bool) -> Iterator[Rows]:
-        """Rows of X, with temporary files for as long as they are needed."""
-        if is_elsewhere(X):
-            rows = open_rows(X, n_jobs=self.n_jobs)
-        else:
-            rows = ArrayRows(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32]))
-        try:
-            if is_elsewhere(X):
-                _check_features(self, rows, reset)
-            yield rows
-        finally:
-            if rows is not X:
-                rows.close()
 
     def _begin(self, rows: Rows, weights: FloatArray | None, checkpoint: Checkpoint | None) -> Progress:
         """Scales and starts; or, after an end that was not one, what had been done."""
@@ -285,64 +188,8 @@ class PrototypeClusterer(EvidentialClusterer):
         if isinstance(self._model, AdaptiveModel):
             self.metrics_ = self._model.metrics
 
-    def _publish_masses(self, rows: Rows) -> None:
-        for name in ("credal_partition_", "masses_", "labels_"):
-            self.__dict__.pop(name, None)
-        if isinstance(rows, DaskRows) and self.masses_file is None:
-            self.masses_ = self._masses(rows, None)
-            self.labels_ = self._viewed(rows, "to_hard", np.intp)
-            return
-        if self.masses_file is None and not rows.in_memory:
-            return
-        partition = self._masses(rows, self.masses_file)
-        if isinstance(partition, CredalPartition):
-            self._publish(partition)
-
-    def _masses(self, rows: Rows, out: str | os.PathLike[str] | None) -> Any:
-        model = self._model.seen_from(rows.origin)
-        shape = (len(rows), len(self.focal_sets_))
-        if isinstance(rows, DaskRows) and out is None:
-            return rows.lazy(model.assign, shape[1], rows.dtype)
-        target = make_target(out, shape, rows.dtype, self.focal_sets_.labels)
-        try:
-            rows.write(model.assign, target, n_jobs=self.n_jobs)
-            masses = target.finish()
-        except BaseException:
-            target.abandon()
-            raise
-        return masses if isinstance(masses, Path) else CredalPartition(masses, self.focal_sets_, validate=False)
-
-    def _view(self, X: Any, method: str, dtype: Any) -> Any:
-        check_is_fitted(self)
-        with self._opened(X, reset=False) as rows:
-            return self._viewed(rows, method, dtype)
-
-    def _viewed(self, rows: Rows, method: str, dtype: Any) -> Any:
-        view = _View(self._model.seen_from(rows.origin), method)
-        if isinstance(rows, DaskRows):
-            n_columns = None if method == "to_hard" else self.focal_sets_.frame_size
-            return rows.lazy(view, n_columns, rows.dtype if dtype is None else dtype)
-        parts = np.concatenate(rows.map(view, n_jobs=self.n_jobs))
-        return parts if dtype is None else parts.astype(dtype, copy=False)
-
     def _report(self, iteration: int, objective: float) -> None:
         print(f"{type(self).__name__} iteration {iteration:>4}   objective {objective:.9g}", flush=True)
-
-
-@dataclass(frozen=True)
-class _View:
-    """From a block of rows to a view of its credal partition."""
-
-    model: Model
-    method: str
-
-    @property
-    def __name__(self) -> str:
-        return self.method
-
-    def __call__(self, rows: FloatArray, weights: Any = None) -> Any:
-        masses = self.model.assign(rows)
-        return getattr(CredalPartition(masses, self.model.costs.focal_sets, validate=False), self.method)()
 
 
 @dataclass(frozen=True)
@@ -386,23 +233,3 @@ def check_weights(weights: Any, rows: Rows) -> Any:
     if not np.isfinite(array).all() or (array < 0).any() or not array.any():
         raise ValueError("sample_weight must be finite numbers that are not negative and not all zero.")
     return array
-
-
-def _check_features(estimator: Any, rows: Rows, reset: bool) -> None:
-    """As scikit-learn does for arrays and frames: the number and the names of the columns stay what they are."""
-    if reset:
-        estimator.__dict__.pop("feature_names_in_", None)
-        estimator.n_features_in_ = rows.n_features
-        if rows.feature_names is not None:
-            estimator.feature_names_in_ = rows.feature_names
-        return
-    if rows.n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {rows.n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input."
-        )
-    known = getattr(estimator, "feature_names_in_", None)
-    if known is not None and rows.feature_names is not None and list(known) != list(rows.feature_names):
-        raise ValueError(
-            f"X has the columns {list(rows.feature_names)}, and the model was fitted to {list(known)}."
-        )

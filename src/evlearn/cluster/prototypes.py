@@ -283,6 +283,11 @@ class EuclideanModel:
     fixed: bool = False
 
     @property
+    def focal_sets(self) -> FocalSets:
+        """The sets that carry mass."""
+        return self.costs.focal_sets
+
+    @property
     def centers(self) -> FloatArray:
         """The prototypes as the user knows them."""
         return self.coordinates.leave(self.prototypes)

@@ -1,0 +1,226 @@
+"""ECM on the engines: CPU of an iteration on processes, Dask and Ray over that of a bare loop in the same run.
+
+``python benchmarks/engine.py FOLDER [--rows N] [--iterations K] [--engines E ...] [--json F]``
+
+FOLDER receives the data, N x 10 float32 rows in Parquet files of a million rows each; they are made once and kept.
+The bare loop reads the same memory map block after block, in one process and with no engine at all: once with the
+library's kernel, so that the ratio is the engine's own cost, and once in plain NumPy, which is what one would write
+without the library. CPU is that of the client and all its children, in a fit of K iterations less one of a single one.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import sys
+import time
+from functools import reduce
+from operator import add
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import joblib
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import evlearn
+from evlearn.belief import FocalSets
+from evlearn.blocks import open_rows
+from evlearn.cluster import ECM
+from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
+from evlearn.slices import row_blocks, task_slices
+
+FEATURES, CLUSTERS, DELTA = 10, 4, 8.0
+FILE_ROWS = 1_000_000
+
+
+def generate(folder, n_rows):
+    """Four Gaussian clusters and two outliers in a hundred rows, in files of a million rows."""
+    data = folder / f"gauss_{n_rows}"
+    if data.exists():
+        return data
+    partial = folder / f".gauss_{n_rows}"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    for number, block in enumerate(row_blocks(n_rows, FILE_ROWS)):
+        X = sample(number, block.stop - block.start)
+        table = pa.table({f"x{k}": X[:, k] for k in range(FEATURES)})
+        pq.write_table(table, partial / f"part-{number:05d}.parquet", row_group_size=FILE_ROWS // 4)
+    partial.rename(data)
+    return data
+
+
+def sample(seed, n):
+    random = np.random.default_rng(seed)
+    centers = np.random.default_rng(12345).normal(scale=3, size=(CLUSTERS, FEATURES))
+    X = centers[random.integers(CLUSTERS, size=n)] + random.normal(size=(n, FEATURES))
+    X[random.random(n) < 0.02] *= 8
+    return X.astype(np.float32)
+
+
+def starts():
+    return sample(10**6, CLUSTERS).astype(np.float64)
+
+
+def estimator(max_iter):
+    return ECM(CLUSTERS, init=starts(), delta=DELTA, tol=0, max_iter=max_iter, random_state=0)
+
+
+def cpu():
+    """CPU seconds of this process and of all below it."""
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    return sum(sum(member.cpu_times()[:2]) for member in family)
+
+
+def measure(fit, iterations):
+    """CPU and wall seconds of an iteration: those of a long fit less those of a short one."""
+    fit(1)
+    marks = []
+    for count in (1, 1 + iterations):
+        start = cpu(), time.perf_counter()
+        model = fit(count)
+        marks.append((cpu() - start[0], time.perf_counter() - start[1]))
+    return [(long - short) / iterations for short, long in zip(*marks, strict=True)], model
+
+
+def bare_kernel(rows, max_iter):
+    """What ECM does, as a loop over slices of the memory map."""
+    model = ECM(CLUSTERS, init=starts(), delta=DELTA, tol=0, max_iter=1).fit(
+        rows.take(np.arange(1000)) + rows.origin
+    )
+    coordinates = evlearn.cluster.prototypes.Coordinates.of(rows.take(np.arange(20_000)) + rows.origin)
+    start = evlearn.cluster.prototypes.EuclideanModel(model._model.costs, coordinates, coordinates.enter(starts()))
+    model = start.seen_from(rows.origin)
+    for _ in range(max_iter + 1):
+        parts = [model.collect(rows.read(block.start, block.stop)) for block in task_slices(len(rows))]
+        model = model.solve(reduce(add, parts))
+    return model
+
+
+def bare_numpy(rows, max_iter):
+    """One iteration after the other in plain NumPy, in blocks that stay in cache."""
+    F = FocalSets.full(CLUSTERS).membership[1:].astype(np.float32)
+    size = F.sum(axis=1)
+    V = (starts() - rows.origin).astype(np.float32)
+    for _ in range(max_iter + 1):
+        powers, sums = np.zeros(len(F)), np.zeros((CLUSTERS, FEATURES))
+        centres = F @ V / size[:, None]
+        squares = (centres**2).sum(axis=1)
+        for task in task_slices(len(rows)):
+            whole = rows.read(task.start, task.stop)
+            for block in row_blocks(len(whole), 4096):
+                X = whole[block]
+                M = X @ (-2 * centres.T)
+                M += squares
+                M += np.einsum("ij,ij->i", X, X)[:, None]
+                M *= size
+                np.maximum(M, 1e-10, out=M)
+                np.divide(1, M, out=M)
+                M /= (M.sum(axis=1) + np.float32(1 / DELTA**2))[:, None]
+                M *= M
+                powers += M.sum(axis=0)
+                sums += (M @ F).T @ X
+        H = F.T.astype(float) @ (F * (powers / size)[:, None])
+        V = np.linalg.solve(H, sums).astype(np.float32)
+    return V
+
+
+def processes(rows, max_iter):
+    with joblib.parallel_config("loky", n_jobs=2):
+        return estimator(max_iter).fit(rows)
+
+
+def on_dask(rows, max_iter):
+    with joblib.parallel_config("dask"):
+        return estimator(max_iter).fit(rows)
+
+
+def run(name, rows, iterations):
+    """CPU and wall seconds per iteration of one engine, its prototypes, and the memory of its workers."""
+    if name == "dask":
+        from distributed import Client, LocalCluster
+
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="1GB") as cluster,
+            Client(cluster) as client,
+        ):
+            result = measure(lambda count: on_dask(rows, count), iterations)
+            memory = max(client.run(lambda: psutil.Process().memory_info().rss).values())
+        return *result, memory
+    if name == "ray":
+        import ray
+        from ray.util.joblib import register_ray
+
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        register_ray()
+
+        def fit(count):
+            with joblib.parallel_config("ray", n_jobs=2):
+                return estimator(count).fit(rows)
+
+        result = measure(fit, iterations)
+        ray.shutdown()
+        return *result, 0
+    if name == "processes":
+        result = measure(lambda count: processes(rows, count), iterations)
+        return *result, max(child.memory_info().rss for child in psutil.Process().children(recursive=True))
+    fit = {"kernel": bare_kernel, "numpy": bare_numpy}[name]
+    return *measure(lambda count: fit(rows, count), iterations), psutil.Process().memory_info().rss
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rows", type=int, default=50_000_000)
+    parser.add_argument("--iterations", type=int, default=5)
+    parser.add_argument("--engines", nargs="+", default=["kernel", "processes", "dask", "kernel", "numpy", "ray"])
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    data = generate(arguments.folder, arguments.rows)
+    start = cpu()
+    results = []
+    with open_rows(data, folder=arguments.folder) as rows:
+        spill = cpu() - start
+        print(f"{len(rows):,} rows, read from Parquet to a memory map in {spill:.1f} s of CPU", flush=True)
+        for name in arguments.engines:
+            (seconds, wall), model, memory = run(name, rows, arguments.iterations)
+            centers = getattr(model, "cluster_centers_", None)
+            results.append(
+                {
+                    "engine": name,
+                    "cpu": seconds,
+                    "wall": wall,
+                    "worker_bytes": memory,
+                    "objective": getattr(model, "objective_", None),
+                    "centers": None if centers is None else np.asarray(centers).tolist(),
+                }
+            )
+            print(
+                f"{name:10s} {seconds:7.3f} s CPU, {wall:7.3f} s per iteration, {memory / 1e6:6.0f} MB", flush=True
+            )
+    bare = min(one["cpu"] for one in results if one["engine"] == "kernel")
+    for one in results:
+        print(f"{one['engine']:10s} {one['cpu'] / bare:5.2f} x the bare loop")
+    fitted = [one["centers"] for one in results if one["centers"] is not None]
+    print("identical prototypes:", all(one == fitted[0] for one in fitted))
+    if arguments.json:
+        record = {
+            "rows": arguments.rows,
+            "spill_cpu": spill,
+            "results": [{key: value for key, value in one.items() if key != "centers"} for one in results],
+            "identical": all(one == fitted[0] for one in fitted),
+            "evlearn": evlearn.__version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "machine": platform.machine(),
+        }
+        arguments.json.write_text(json.dumps(record, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
