@@ -1,0 +1,191 @@
+"""Passes over rows against a few lines of NumPy."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from evlearn.belief import FocalSets
+from evlearn.kernels import prototypes as kernel
+
+# A tile has 64 rows.
+SIZES = [1, 3, 63, 64, 65, 127, 200]
+BETAS = [1.1, 1.5, 2.0, 3.0]
+PRECISIONS = {np.float64: 1e-12, np.float32: 1e-4}
+
+
+def some_family(random, n_clusters):
+    """All single clusters and some other sets, not always all clusters together."""
+    others = random.random((random.integers(0, 7), n_clusters)) < 0.5
+    return FocalSets.from_membership(np.vstack([np.eye(n_clusters, dtype=bool), others]))
+
+
+def lists_of(table):
+    """The columns of the ones of each row, end to end, and where each row begins."""
+    begin = np.concatenate([[0], np.cumsum(table.sum(axis=1))]).astype(np.int32)
+    return begin, np.nonzero(table)[1].astype(np.int32)
+
+
+def some_problem(seed, n, d, c, beta, dtype=np.float64):
+    random = np.random.default_rng(seed)
+    table = some_family(random, c).membership[1:]
+    prototypes = random.standard_normal((c, d))
+    apart = ((prototypes[:, None, :] - prototypes) ** 2).sum(axis=2)
+    # Costs above zero: no more than the mean squared distance of the prototypes to their barycentre is taken off.
+    size = table.sum(axis=1)
+    spread = random.uniform(0.2, 2, size=len(table))
+    offsets = spread * 0.9 * np.einsum("jk,kl,jl->j", table, apart, table) / (2 * size)
+    centre = 5 * random.standard_normal(d)
+    return SimpleNamespace(
+        X=(4 * random.standard_normal((n, d)) + centre).astype(dtype),
+        weights=random.uniform(0, 3, size=n).astype(dtype),
+        centre=centre.astype(dtype),
+        scale=0.25,
+        V=prototypes.astype(dtype),
+        p=spread.astype(dtype),
+        q=offsets.astype(dtype),
+        empty=random.uniform(0.5, 4),
+        beta=beta,
+        lists=(*lists_of(table), *lists_of(table.T)),
+        table=table.astype(float),
+    )
+
+
+def arguments(case):
+    return case.centre, case.scale, case.V, case.p, case.q, case.empty, case.beta, *case.lists
+
+
+def collect(case, weights, rows=slice(None)):
+    c, f = case.table.shape[::-1]
+    powers, sums = np.zeros(f + 1), np.zeros((c, case.X.shape[1]))
+    cost = kernel.collect(case.X[rows], weights, *arguments(case), powers, sums)
+    return cost, powers, sums
+
+
+def assign(case):
+    out = np.full((len(case.X), len(case.table) + 1), np.nan, dtype=case.X.dtype)
+    kernel.assign(case.X, *arguments(case), out)
+    return out
+
+
+def twin(case):
+    """Masses, cost of each row, and what `collect` adds up, as the equations say."""
+    inside = (case.X.astype(float) - case.centre.astype(float)) * case.scale
+    squares = ((inside[:, None, :] - case.V.astype(float)) ** 2).sum(axis=2)
+    costs = np.hstack([np.full((len(inside), 1), case.empty), case.p * (squares @ case.table.T) - case.q])
+    relative = costs ** (-1 / (case.beta - 1))
+    masses = relative / relative.sum(axis=1, keepdims=True)
+    powers = masses**case.beta
+    shares = powers[:, 1:] @ (case.table * case.p.astype(float)[:, None])
+    return masses, (powers * costs).sum(axis=1), powers, np.einsum("nk,nd->nkd", shares, inside)
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("n", SIZES)
+def test_masses_and_sums_equal_their_twin(n, beta, dtype):
+    for seed in range(6):
+        random = np.random.default_rng([n, seed])
+        case = some_problem([n, seed], n, random.integers(1, 8), random.integers(1, 6), beta, dtype)
+        masses, costs, powers, sums = twin(case)
+        close = {"rtol": PRECISIONS[dtype], "atol": PRECISIONS[dtype]}
+        ours = assign(case)
+        assert ours.dtype == dtype
+        np.testing.assert_allclose(ours, masses, **close)
+        for weights in (None, case.weights):
+            times = np.ones(n) if weights is None else weights.astype(float)
+            cost, our_powers, our_sums = collect(case, weights)
+            assert cost == pytest.approx(times @ costs, rel=PRECISIONS[dtype])
+            np.testing.assert_allclose(our_powers, times @ powers, **close)
+            np.testing.assert_allclose(our_sums, np.einsum("n,nkd->kd", times, sums), **close)
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize(("d", "c"), [(1, 1), (1, 7), (2, 1), (9, 1), (17, 3), (3, 30), (40, 12)])
+def test_any_number_of_attributes_and_clusters_will_do(d, c, dtype):
+    case = some_problem([d, c], 70, d, c, 2.0, dtype)
+    masses, costs, powers, sums = twin(case)
+    close = {"rtol": PRECISIONS[dtype], "atol": PRECISIONS[dtype]}
+    np.testing.assert_allclose(assign(case), masses, **close)
+    cost, our_powers, our_sums = collect(case, None)
+    assert cost == pytest.approx(costs.sum(), rel=PRECISIONS[dtype])
+    np.testing.assert_allclose(our_powers, powers.sum(axis=0), **close)
+    np.testing.assert_allclose(our_sums, sums.sum(axis=0), **close)
+
+
+@pytest.mark.parametrize("beta", BETAS)
+def test_sums_of_parts_add_up_to_those_of_the_whole(beta):
+    case = some_problem(0, 150, 3, 4, beta)
+    cost, powers, sums = collect(case, case.weights)
+    added_powers, added_sums, added_cost = np.zeros_like(powers), np.zeros_like(sums), 0.0
+    for rows in (slice(0, 1), slice(1, 80), slice(80, 80), slice(80, 150)):
+        added_cost += kernel.collect(case.X[rows], case.weights[rows], *arguments(case), added_powers, added_sums)
+    assert added_cost == pytest.approx(cost, rel=1e-13)
+    np.testing.assert_allclose(added_powers, powers, rtol=1e-13)
+    np.testing.assert_allclose(added_sums, sums, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+def test_a_row_has_the_same_masses_in_any_company(dtype):
+    for beta in BETAS:
+        case = some_problem(1, 90, 3, 4, beta, dtype)
+        whole = assign(case)
+        for row in (0, 5, 63, 64, 89):
+            alone = SimpleNamespace(**(vars(case) | {"X": case.X[row : row + 1]}))
+            np.testing.assert_array_equal(assign(alone)[0], whole[row])
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("beta", BETAS)
+def test_no_rows_have_no_masses_and_add_nothing(beta, dtype):
+    case = some_problem(2, 0, 3, 4, beta, dtype)
+    assert assign(case).shape == (0, len(case.table) + 1)
+    for weights in (None, case.weights):
+        cost, powers, sums = collect(case, weights)
+        assert cost == 0
+        assert not powers.any()
+        assert not sums.any()
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("beta", BETAS)
+def test_rows_of_no_weight_add_nothing(beta, dtype):
+    case = some_problem(3, 130, 2, 3, beta, dtype)
+    weights = (np.arange(130) % 3 == 0).astype(dtype)
+    some = weights > 0
+    for got, expected in zip(collect(case, weights), collect(case, None, some), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=PRECISIONS[dtype], atol=PRECISIONS[dtype])
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("beta", BETAS)
+def test_sets_that_cost_nothing_share_the_mass_equally(beta, dtype):
+    # Clusters at -1, 0 and 1: the middle prototype is the barycentre of the outer ones, and of all three.
+    table = FocalSets.full(3).membership[1:]
+    V = np.array([[-1.0], [0], [1]])
+    size = table.sum(axis=1)
+    centres = (table @ V / size[:, None])[:, 0]
+    apart = (table * (V[:, 0] - centres[:, None]) ** 2).sum(axis=1)
+    case = SimpleNamespace(
+        X=np.array([[0.0], [-1], [0.5], [3]], dtype=dtype),
+        centre=np.zeros(1, dtype=dtype),
+        scale=1.0,
+        V=V.astype(dtype),
+        p=np.ones(7, dtype=dtype),
+        q=apart.astype(dtype),
+        empty=4.0,
+        beta=beta,
+        lists=(*lists_of(table), *lists_of(table.T)),
+        table=table.astype(float),
+    )
+    masses = assign(case)
+    places = {0.0: [(1,), (0, 2), (0, 1, 2)], -1.0: [(0,)], 0.5: [(1, 2)]}
+    for row, place in enumerate(case.X[:3, 0]):
+        expected = np.array([tuple(np.flatnonzero(one)) in places[float(place)] for one in table], dtype=float)
+        np.testing.assert_allclose(
+            masses[row, 1:], expected / expected.sum(), rtol=4 * np.finfo(dtype).eps, atol=1e-14
+        )
+        assert masses[row, 0] == pytest.approx(0, abs=1e-14)
+    cost, _, sums = collect(case, None)
+    assert cost == pytest.approx(collect(case, None, slice(3, 4))[0], rel=1e-6)
+    assert np.isfinite(sums).all()
