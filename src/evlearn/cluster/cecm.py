@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evlearn.belief.types import FloatArray
 from evlearn.blocks import ArrayRows
 from evlearn.cluster import descent
-from evlearn.cluster.adaptive import AdaptiveModel
+from evlearn.cluster.adaptive import AdaptiveModel, round_metrics
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.constrained_descent import Outcome, Problem, descend
 from evlearn.cluster.constrained_rows import PENALTIES
@@ -265,7 +265,7 @@ class CECM(EvidentialClusterer):
     def _make_model(self, costs: SetCosts, coordinates: Coordinates, prototypes: FloatArray) -> Model:
         if self.metric == "euclidean":
             return EuclideanModel(costs, coordinates, prototypes)
-        metrics = np.stack([np.eye(prototypes.shape[1])] * len(prototypes))
+        metrics = round_metrics(prototypes)
         return AdaptiveModel(costs, coordinates, prototypes, metrics, float(self.reg_covar))
 
     def _finish(self, data: FloatArray, problem: Problem, outcome: Outcome) -> None:

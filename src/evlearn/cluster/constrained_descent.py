@@ -133,8 +133,8 @@ class Problem:
             The problem.
         """
         share = (1 - xi) / (len(data) * len(costs.focal_sets))
-        weight = xi / (share * max(len(constraints), 1)) * coordinates.scale**2
-        rows = ConstrainedRows.of(constraints, costs.focal_sets, kind=kind, weight=weight)
+        weight = xi / (share * len(constraints)) * coordinates.scale**2 if len(constraints) else 0.0
+        rows = ConstrainedRows.of(constraints, data, costs.focal_sets, kind=kind, weight=weight)
         free = np.delete(data, rows.objects, axis=0) if len(rows.objects) else data
         bound = data[rows.objects].astype(np.float64, copy=False)
         size = float(np.sqrt((coordinates.enter(data) ** 2).sum(axis=1).mean()))

@@ -90,7 +90,8 @@ class ConstrainedRows:
     Attributes
     ----------
     objects : ndarray of int
-        The objects with a constraint, in ascending order; rows of masses are theirs.
+        The objects with a constraint; rows of masses are theirs. Sorted by their attributes, so that their order
+        in the data does not matter.
     penalty : Penalty
         What unmet constraints cost, with these objects numbered anew.
     groups : list of (ndarray of int, csr_array, csr_array)
@@ -103,7 +104,13 @@ class ConstrainedRows:
 
     @classmethod
     def of(
-        cls, constraints: PairwiseConstraints, focal_sets: FocalSets, *, kind: str, weight: float
+        cls,
+        constraints: PairwiseConstraints,
+        data: FloatArray,
+        focal_sets: FocalSets,
+        *,
+        kind: str,
+        weight: float,
     ) -> "ConstrainedRows":
         """The rows of some constraints.
 
@@ -111,6 +118,8 @@ class ConstrainedRows:
         ----------
         constraints : PairwiseConstraints
             The constraints.
+        data : ndarray of shape (n_objects, n_features)
+            All objects.
         focal_sets : FocalSets
             What the columns of masses stand for.
         kind : {"plausibility", "symmetric"}
@@ -124,8 +133,11 @@ class ConstrainedRows:
             The rows.
         """
         objects = np.unique(np.concatenate([constraints.must_link, constraints.cannot_link]))
-        both = (np.searchsorted(objects, pairs) for pairs in (constraints.must_link, constraints.cannot_link))
-        penalty = Penalty(PairwiseConstraints(*both), weight, penalty_forms(kind, focal_sets))
+        objects = objects[np.lexsort(data[objects].T)]
+        numbers = np.empty(len(data), dtype=np.intp)
+        numbers[objects] = np.arange(len(objects))
+        renumbered = PairwiseConstraints(numbers[constraints.must_link], numbers[constraints.cannot_link])
+        penalty = Penalty(renumbered, weight, penalty_forms(kind, focal_sets))
         indptr, indices, kinds = penalty.constraints.neighbours(len(objects))
         shape = (len(objects), len(objects))
         must = csr_array((1.0 - kinds, indices, indptr), shape=shape)
