@@ -12,7 +12,14 @@ import numpy as np
 
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
-from evlearn.cluster.prototypes import Coordinates, SetCosts, Statistics, masses_of_costs, solve_positive
+from evlearn.cluster.prototypes import (
+    Coordinates,
+    SetCosts,
+    Statistics,
+    masses_of_costs,
+    solve_positive,
+    total_cost,
+)
 from evlearn.slices import row_blocks
 
 _BLOCK_ROWS = 4096  # of products that should stay in cache
@@ -186,7 +193,7 @@ class AdaptiveModel:
             powers *= np.asarray(weights, dtype=np.float64)[:, None]
         shares = powers[:, 1:] @ (self.costs.membership * self.costs.spread[:, None])
         scatter = np.stack([(inside * share[:, None]).T @ inside for share in shares.T])
-        cost = float((powers * costs).sum()) / self.coordinates.scale**2
+        cost = total_cost(powers, costs) / self.coordinates.scale**2
         return Statistics(cost, powers.sum(axis=0), powers[:, 1:].T @ inside, scatter)
 
     def _move(self, statistics: Statistics) -> FloatArray:

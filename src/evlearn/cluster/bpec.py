@@ -223,7 +223,8 @@ class BPEC(PrototypeClusterer):
         self, rows: Rows, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
     ) -> list[FloatArray]:
         if not isinstance(self.init, str):
-            n_clusters = len(self.init) if isinstance(self.n_clusters, str) else self.n_clusters
+            n_given = len(self.init) if hasattr(self.init, "__len__") else 1
+            n_clusters = n_given if isinstance(self.n_clusters, str) else self.n_clusters
             return [make_prototypes(self.init, n_clusters, sample, counts, random)]
         some = draw_plain(rows, random)
         if not isinstance(self.n_clusters, str) and len(some) < self.n_clusters:

@@ -147,7 +147,7 @@ class CCM(MeansClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_real("gamma", self.gamma, 0)
+        check_real("gamma", self.gamma, 0, 1e100)
 
     def _costs(self, focal_sets: FocalSets, delta: float) -> SetCosts:
         return SetCosts.ccm(focal_sets, gamma=float(self.gamma), beta=float(self.beta), delta=delta)

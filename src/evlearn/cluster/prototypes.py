@@ -23,6 +23,11 @@ import evlearn.kernels.prototypes as kernel
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
 
+#: Data whose squares are numbers, with some room.
+_SMALLEST, _LARGEST = 1e-150, 1e150
+#: No set costs more than this many times its squared distance: it gets no mass anyway, and nothing overflows.
+_DEAREST = 1e20
+
 
 class Coordinates(NamedTuple):
     """Where a model lives: ``(x - centre) * scale``.
@@ -52,13 +57,19 @@ class Coordinates(NamedTuple):
         Coordinates
             The coordinates.
         """
-        # Halves, because the sum of two of the largest numbers is not a number.
-        centre = (sample * 0.5).mean(axis=0, dtype=np.float64) * 2
-        spread = float(np.abs(sample - centre).max(initial=0))
-        if spread > 0 and np.isfinite(spread):
-            size = float(np.sqrt((((sample - centre) / spread) ** 2).sum(axis=1).mean()))
-            return cls(centre, float(2.0 ** -np.clip(np.round(np.log2(spread) + np.log2(size)), -1000, 1000)))
-        return cls(centre, 1.0)
+        with np.errstate(over="ignore"):
+            # Halves, because the sum of two of the largest numbers is not a number.
+            centre = (sample * 0.5).mean(axis=0, dtype=np.float64) * 2
+            spread = float(np.abs(sample - centre).max(initial=0))
+        if spread == 0:
+            return cls(centre, 1.0)
+        if not _SMALLEST <= spread <= _LARGEST:
+            raise ValueError(
+                f"X has values that are up to {spread:.3g} away from their mean, and the squares of such numbers "
+                f"cannot be computed with; rescale X to something between {_SMALLEST:g} and {_LARGEST:g}."
+            )
+        size = float(np.sqrt((((sample - centre) / spread) ** 2).sum(axis=1).mean()))
+        return cls(centre, float(2.0 ** -np.round(np.log2(spread) + np.log2(size))))
 
     def enter(self, rows: FloatArray) -> FloatArray:
         """Rows in these coordinates, in double precision.
@@ -151,7 +162,8 @@ class SetCosts:
             The costs.
         """
         size = focal_sets.sizes[1:].astype(np.float64)
-        return cls(focal_sets, size ** (alpha - 1), size**alpha, delta * delta, beta)
+        alphas = np.minimum(alpha, np.log(_DEAREST) / np.log(np.maximum(size, 2)))
+        return cls(focal_sets, size ** (alphas - 1), size**alphas, delta * delta, beta)
 
     @classmethod
     def ccm(cls, focal_sets: FocalSets, *, gamma: float, beta: float, delta: float) -> "SetCosts":
@@ -259,6 +271,25 @@ def masses_of_costs(costs: FloatArray, beta: float) -> FloatArray:
     masses[free] = costs[free] <= 0
     masses /= masses.sum(axis=1, keepdims=True)
     return np.asarray(masses)
+
+
+def total_cost(powers: FloatArray, costs: FloatArray) -> float:
+    """The sum of the costs, weighted with the powers of the masses; what has no mass may cost anything.
+
+    Parameters
+    ----------
+    powers : ndarray of shape (n, n_focal_sets)
+        The masses, raised to the power beta.
+    costs : ndarray of shape (n, n_focal_sets)
+        The costs; that of the empty set may be infinite.
+
+    Returns
+    -------
+    float
+        The sum.
+    """
+    first = 1 if np.isinf(costs[:1, 0]).any() else 0
+    return float((powers[:, first:] * costs[:, first:]).sum())
 
 
 @dataclass(frozen=True)
@@ -387,7 +418,7 @@ class EuclideanModel:
             What rows and masses tell about prototypes.
         """
         powers = _powers(masses, self.costs.beta, weights)
-        cost = float((powers * self.costs_of(rows)).sum()) / self.coordinates.scale**2
+        cost = total_cost(powers, self.costs_of(rows)) / self.coordinates.scale**2
         shares = powers[:, 1:] @ (self.costs.membership * self.costs.spread[:, None])
         return Statistics(cost, powers.sum(axis=0), shares.T @ self.coordinates.enter(rows))
 
@@ -427,11 +458,12 @@ class EuclideanModel:
         """What the kernel takes, between the rows and the results."""
         numbers = (self.prototypes, self.costs.spread, self._offsets)
         centre, scale = self.coordinates
+        least = 1e-30 if dtype == np.float32 else 1e-200  # of the empty set too, as of the others in the kernel
         return (
             centre.astype(dtype),
             scale,
             *(np.ascontiguousarray(one, dtype=dtype) for one in numbers),
-            self._empty,
+            max(self._empty, least),
             float(self.costs.beta),
             *self.costs.lists,
         )

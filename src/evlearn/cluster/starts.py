@@ -93,6 +93,8 @@ def typical_distance(sample: FloatArray, weights: FloatArray, random: np.random.
     else:
         first, second = random.randint(n, size=_PAIRS), random.randint(n - 1, size=_PAIRS)
         second += second >= first
+    # Weights that are shares rather than numbers, as those that sum to one, are numbers in the same proportions.
+    weights = weights * max(1.0, n / weights.sum())
     # A row that counts twice makes a pair with itself.
     times = weights[first] * np.where(first == second, np.maximum(weights[first] - 1, 0), weights[second])
     difference = sample[first] - sample[second]
@@ -129,7 +131,12 @@ def make_prototypes(
         The prototypes.
     """
     if not isinstance(init, str):
-        given = np.array(init, dtype=np.float64)
+        try:
+            given = np.array(init, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"init must be one of {list(STARTS)} or an array of numbers, got {init!r}."
+            ) from error
         if given.shape != (n_clusters, sample.shape[1]) or not np.isfinite(given).all():
             raise ValueError(
                 f"init must have shape ({n_clusters}, {sample.shape[1]}), a prototype for each of n_clusters="
