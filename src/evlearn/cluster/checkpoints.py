@@ -49,7 +49,7 @@ class Checkpoint:
         if not self._path.exists():
             return None
         try:
-            with np.load(self._path, allow_pickle=False) as archive:
+            with self._path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 state = {name: archive[name] for name in archive.files}
             header = json.loads(state.pop("header").tobytes())
             digest = header.pop("digest")

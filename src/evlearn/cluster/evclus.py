@@ -36,6 +36,7 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.parameters import check_choice, check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
+from evlearn.threads import one_blas_thread
 
 _ALL_PAIRS_UP_TO = 2000
 _MANY_OBJECTS_PARTNERS = 200
@@ -247,9 +248,14 @@ class EVCLUS(RowwiseClusterer):
             The fitted estimator.
         """
         self._check_parameters()
+        with one_blas_thread():
+            self._fit(X, constraints)
+        return self
+
+    def _fit(self, X: Any, constraints: PairwiseConstraints | None) -> None:
         if self.solver == "landmark":
             self._fit_landmark(X, constraints)
-            return self
+            return
         if is_elsewhere(X):
             raise ValueError(
                 f"solver={self.solver!r} needs data in memory, and X is {type(X).__name__}; use solver='landmark'."
@@ -260,7 +266,6 @@ class EVCLUS(RowwiseClusterer):
         fit = self._fit_exact if self.solver == "exact" else self._fit_stochastic
         fit(data, focal_sets, constraints, check_random_state(self.random_state))
         self._name_objects(X)
-        return self
 
     def stress(self, X: Any, *, n_pairs: int = 100_000, random_state: Any = None) -> float:
         """The stress of the fitted partition on pairs drawn anew: how well it fits pairs that it has not seen.

@@ -11,6 +11,7 @@ from evlearn.cluster.prototype_clusterer import PrototypeClusterer, check_weight
 from evlearn.cluster.prototypes import Statistics
 from evlearn.cluster.starts import make_prototypes
 from evlearn.parameters import check_integer
+from evlearn.threads import one_blas_thread
 
 
 class MeansClusterer(PrototypeClusterer):
@@ -65,7 +66,7 @@ class MeansClusterer(PrototypeClusterer):
                 raise ValueError(
                     "focal_sets='neighbor_pairs' needs all objects at once: use fit, or list the pairs."
                 )
-        with self._opened(X, reset=first) as rows:
+        with one_blas_thread(), self._opened(X, reset=first) as rows:
             weights = check_weights(sample_weight, rows)
             if first:
                 progress = self._begin(rows, weights, None)

@@ -25,6 +25,7 @@ from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.starts import draw, typical_distance
 from evlearn.parameters import check_choice, check_integer, check_real
 from evlearn.partition import CredalPartition
+from evlearn.threads import one_blas_thread
 
 
 class PrototypeClusterer(RowwiseClusterer):
@@ -34,7 +35,7 @@ class PrototypeClusterer(RowwiseClusterer):
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
         self._check_parameters()
-        with self._opened(X, reset=True) as rows:
+        with one_blas_thread(), self._opened(X, reset=True) as rows:
             weights = check_weights(sample_weight, rows)
             checkpoint = self._open_checkpoint(rows, weights)
             aligned = None if weights is None else rows.align(weights)

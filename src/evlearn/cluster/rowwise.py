@@ -18,6 +18,7 @@ from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out, make_target
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.partition import CredalPartition
+from evlearn.threads import one_blas_thread
 
 
 class RowModel(Protocol):
@@ -80,7 +81,7 @@ class RowwiseClusterer(EvidentialClusterer):
         """
         check_is_fitted(self)
         check_out(out)
-        with self._opened(X, reset=False) as rows:
+        with one_blas_thread(), self._opened(X, reset=False) as rows:
             return self._masses(rows, out)
 
     def predict(self, X: Any) -> Any:
@@ -187,7 +188,7 @@ class RowwiseClusterer(EvidentialClusterer):
 
     def _view(self, X: Any, method: str, dtype: Any) -> Any:
         check_is_fitted(self)
-        with self._opened(X, reset=False) as rows:
+        with one_blas_thread(), self._opened(X, reset=False) as rows:
             return self._viewed(rows, method, dtype)
 
     def _viewed(self, rows: Rows, method: str, dtype: Any) -> Any:

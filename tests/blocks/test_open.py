@@ -1,0 +1,217 @@
+"""Data of every kind, opened as rows."""
+
+import pickle
+from pathlib import Path
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from evlearn.blocks import ArrayRows, Rows, open_rows
+
+X = np.random.default_rng(0).normal(size=(1000, 3)) + np.array([0, 10, -5])
+NAMES = ["a", "b", "c"]
+
+
+class Chunks:
+    """What a user may write: a new iterator whenever asked."""
+
+    def __iter__(self):
+        return iter(np.array_split(X, 7))
+
+
+def parquet_file(folder):
+    path = folder / "x.parquet"
+    pq.write_table(pa.table(dict(zip(NAMES, X.T, strict=True))), path, row_group_size=300)
+    return path
+
+
+def parquet_folder(folder):
+    path = folder / "parts"
+    path.mkdir()
+    for number, part in enumerate(np.array_split(X, 4)):
+        table = pa.table(dict(zip(NAMES, part.T, strict=True)))
+        pq.write_table(table, path / f"part-{number}.parquet", row_group_size=100)
+    (path / "_SUCCESS").touch()
+    (path / "notes.txt").write_text("not data")
+    return path
+
+
+def memory_map(folder):
+    np.save(folder / "x.npy", X)
+    return np.load(folder / "x.npy", mmap_mode="r")
+
+
+KINDS = {
+    "array": lambda folder: X,
+    "fortran": lambda folder: np.asfortranarray(X),
+    "memory map": memory_map,
+    "pandas": lambda folder: pd.DataFrame(X, columns=NAMES),
+    "polars": lambda folder: pl.DataFrame(X, schema=NAMES),
+    "parquet file": parquet_file,
+    "name of a parquet file": lambda folder: str(parquet_file(folder)),
+    "parquet folder": parquet_folder,
+    "dask array": lambda folder: da.from_array(X, chunks=(300, 2)),
+    "dask frame": lambda folder: dd.from_pandas(pd.DataFrame(X, columns=NAMES), npartitions=3),
+    "list of chunks": lambda folder: np.array_split(X, 7),
+    "generator": lambda folder: (part for part in np.array_split(X, 7)),
+    "iterable": lambda folder: Chunks(),
+}
+
+
+def everything(rows):
+    return np.concatenate(rows.map(_copy)) + rows.origin
+
+
+def _copy(block, weights=None):
+    return np.array(block)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_rows_come_from_every_kind_of_data(kind, tmp_path):
+    with open_rows(KINDS[kind](tmp_path)) as rows:
+        assert (rows.n_rows, rows.n_features, len(rows)) == (1000, 3, 1000)
+        assert rows.dtype == np.float64
+        np.testing.assert_allclose(everything(rows), X, rtol=0, atol=1e-14)
+        some = np.array([0, 1, 299, 300, 998])
+        np.testing.assert_allclose(rows.take(some) + rows.origin, X[some], rtol=0, atol=1e-14)
+        if kind in ("pandas", "polars", "parquet file", "parquet folder", "dask frame"):
+            assert list(rows.feature_names) == NAMES
+        else:
+            assert rows.feature_names is None or "name" in kind
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_temporary_files_are_removed_when_the_rows_are_closed(kind, tmp_path):
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    with open_rows(KINDS[kind](tmp_path), folder=folder) as rows:
+        pickle.loads(pickle.dumps(rows))  # as if it went to another process
+        assert list(folder.iterdir())
+    assert not list(folder.iterdir())
+
+
+def test_temporary_files_are_removed_when_the_rows_are_forgotten(tmp_path):
+    rows = open_rows(iter([X]), folder=tmp_path)
+    assert list(tmp_path.iterdir())
+    del rows
+    assert not list(tmp_path.iterdir())
+
+
+def test_rows_in_another_process_are_read_from_a_file_and_not_sent():
+    rows = open_rows(X)
+    message = pickle.dumps(rows)
+    assert len(message) < X.nbytes / 10
+    np.testing.assert_array_equal(everything(pickle.loads(message)), X)
+    again = pickle.dumps(pickle.loads(message))  # a worker sends it on
+    np.testing.assert_array_equal(everything(pickle.loads(again)), X)
+    rows.close()
+
+
+def test_single_precision_stays_single_precision(tmp_path):
+    single = X.astype(np.float32)
+    frame = pd.DataFrame(single, columns=NAMES)
+    frame.to_parquet(tmp_path / "x.parquet")
+    for data in (single, frame, tmp_path / "x.parquet", [single], da.from_array(single)):
+        with open_rows(data) as rows:
+            assert rows.dtype == np.float32
+
+
+def test_large_offsets_do_not_cost_precision_in_files(tmp_path):
+    far = (X + 1e6).astype(np.float64)
+    pq.write_table(pa.table(dict(zip(NAMES, far.T, strict=True))), tmp_path / "x.parquet")
+    with open_rows(tmp_path / "x.parquet") as rows:
+        assert np.abs(everything(rows) - far).max() < 1e-9
+        assert np.abs(np.concatenate(rows.map(_copy))).max() < 100
+
+
+def test_whole_numbers_booleans_and_the_index_of_a_frame_are_understood(tmp_path):
+    frame = pd.DataFrame({"i": np.arange(5), "b": [True, False] * 2 + [True]}, index=list("vwxyz"))
+    frame.to_parquet(tmp_path / "x.parquet")
+    with open_rows(tmp_path / "x.parquet") as rows:
+        assert list(rows.feature_names) == ["i", "b"]
+        np.testing.assert_allclose(everything(rows), frame.to_numpy(float))
+
+
+def test_opened_rows_are_given_back_as_they_are():
+    with open_rows(X) as rows:
+        assert open_rows(rows) is rows
+        assert isinstance(rows, ArrayRows)
+        assert isinstance(rows, Rows)
+
+
+def write(folder, **columns):
+    path = folder / "x.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def broken(folder):
+    path = folder / "broken.parquet"
+    path.write_bytes(parquet_file(folder).read_bytes()[:5000])
+    return path
+
+
+def empty_folder(folder):
+    (folder / "empty").mkdir()
+    return folder / "empty"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda folder: write(folder, a=[1.0, None]), "column 'a' has missing or infinite values"),
+        (lambda folder: write(folder, a=[1.0, np.inf]), "column 'a' has missing or infinite values"),
+        (lambda folder: write(folder, a=["x", "y"]), "column 'a' holds string"),
+        (lambda folder: write(folder, a=pa.array([], pa.float64())), "has no rows"),
+        (broken, "broken.parquet cannot be read as Parquet"),
+        (empty_folder, "holds no files that end in .parquet"),
+        (lambda folder: iter([]), "X gave no rows"),
+        (lambda folder: [X, X[:, :2]], "must be matrices of one width"),
+        (lambda folder: [X, np.full((2, 3), np.nan)], "NaN or infinity"),
+        (lambda folder: np.ones(3), "must have rows and columns"),
+        (lambda folder: da.from_array(np.array([["x"]])), "X holds <U1"),
+        (lambda folder: da.from_array(np.full((4, 2), np.nan)), "NaN or infinity"),
+        (lambda folder: da.zeros((0, 2)), "no rows"),
+        (lambda folder: dd.from_pandas(pd.DataFrame({"a": ["x"]}), npartitions=1), "column 'a' holds"),
+    ],
+)
+def test_what_cannot_be_read_is_named(make, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        open_rows(make(tmp_path))
+
+
+def test_a_path_that_is_not_there_and_a_folder_that_is_not_there_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such file or folder"):
+        open_rows(tmp_path / "nothing.parquet")
+    with pytest.raises(FileNotFoundError, match="make it first"):
+        open_rows([X], folder=tmp_path / "nothing")
+
+
+def test_nothing_is_left_behind_when_reading_fails(tmp_path):
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    for data in ([X, X[:, :2]], write(tmp_path, a=[1.0, None]), da.from_array(np.full((4, 2), np.nan))):
+        with pytest.raises(ValueError, match=r"one width|missing|NaN"):
+            open_rows(data, folder=folder)
+    assert not list(folder.iterdir())
+
+
+def test_pyarrow_is_asked_for_by_name_where_it_is_missing(monkeypatch, tmp_path):
+    import builtins
+
+    real = builtins.__import__
+
+    def missing(name, *args, **kwargs):
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(ImportError, match=r"pip install 'evidential-learn\[distributed\]'"):
+        open_rows(Path(tmp_path / "x.parquet"))

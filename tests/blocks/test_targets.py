@@ -1,0 +1,71 @@
+"""Where results go."""
+
+import os
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from evlearn.blocks.targets import MemoryTarget, make_target
+
+VALUES = np.random.default_rng(0).random((1000, 4))
+COLUMNS = ["∅", "{0}", "{1}", "Ω"]
+
+
+def fill(target):
+    starts = range(0, 1000, 300)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda start: target.put(start, VALUES[start : start + 300]), starts))
+    return target.finish()
+
+
+def test_memory_and_files_hold_the_same_numbers(tmp_path):
+    np.testing.assert_array_equal(fill(make_target(None, VALUES.shape, float, COLUMNS)), VALUES)
+    mapped = fill(make_target(tmp_path / "m.npy", VALUES.shape, float, COLUMNS))
+    assert isinstance(mapped, np.memmap)
+    np.testing.assert_array_equal(mapped, VALUES)
+    folder = fill(make_target(tmp_path / "m.parquet", VALUES.shape, float, COLUMNS))
+    table = pq.read_table(folder)
+    assert table.column_names == COLUMNS
+    np.testing.assert_array_equal(np.column_stack([table[name] for name in COLUMNS]), VALUES)
+
+
+def test_an_array_in_memory_is_filled_by_other_processes_through_a_file():
+    target = MemoryTarget(VALUES.shape, float)
+    there = pickle.loads(pickle.dumps(target))
+    pickle.loads(pickle.dumps(there)).put(0, VALUES[:500])
+    there.put(500, VALUES[500:])
+    np.testing.assert_array_equal(target.finish(), VALUES)
+
+
+@pytest.mark.parametrize("name", ["m.npy", "m.parquet"])
+def test_a_result_that_is_not_finished_has_no_name_and_can_be_abandoned(name, tmp_path):
+    target = make_target(tmp_path / name, VALUES.shape, float, COLUMNS)
+    target.put(0, VALUES[:10])
+    assert not (tmp_path / name).exists()
+    target.abandon()
+    assert not os.listdir(tmp_path)
+
+
+def test_a_result_does_not_replace_a_folder(tmp_path):
+    (tmp_path / "m.parquet").mkdir()
+    with pytest.raises(FileExistsError, match=r"m.parquet exists already"):
+        make_target(tmp_path / "m.parquet", VALUES.shape, float, COLUMNS)
+
+
+def test_names_of_other_kinds_and_folders_that_are_not_there_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"out must be None or a path that ends in .npy or .parquet, got 'm.csv'"):
+        make_target("m.csv", VALUES.shape, float, COLUMNS)
+    with pytest.raises(FileNotFoundError, match="make it first"):
+        make_target(tmp_path / "nothing" / "m.npy", VALUES.shape, float, COLUMNS)
+
+
+def test_a_full_disk_is_an_error_and_leaves_nothing_behind(tmp_path):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full on this system")
+    from evlearn.blocks.scratch import MappedFile
+
+    with pytest.raises(OSError, match="No space left"):
+        MappedFile("/dev/full", "<f8", VALUES.shape).write(0, VALUES)

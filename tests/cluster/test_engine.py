@@ -1,0 +1,236 @@
+"""One text on every engine: threads, processes, a real Dask cluster, and Ray where it is installed."""
+
+import importlib.util
+import os
+import signal
+import tempfile
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import dask.array as da
+import dask.dataframe as dd
+import joblib
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from distributed import Client, LocalCluster
+from sklearn.exceptions import ConvergenceWarning
+
+from evlearn.blocks import open_rows
+from evlearn.cluster import BPEC, CCM, ECM, EVCLUS
+
+NAMES = ["x", "y", "z"]
+
+# What a cluster says when it is told to lose a worker, or to go; it concerns nobody here.
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture(scope="module", name="X")
+def objects():
+    random = np.random.default_rng(0)
+    data = random.normal(size=(60_000, 3)) + 5 * random.integers(3, size=60_000)[:, None]
+    data[::100] *= 6
+    return data
+
+
+@pytest.fixture(scope="module")
+def folder(X, tmp_path_factory):
+    path = tmp_path_factory.mktemp("parquet")
+    for number, part in enumerate(np.array_split(X, 5)):
+        pd.DataFrame(part, columns=NAMES).to_parquet(path / f"part-{number}.parquet")
+    return path
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+METHODS = {
+    "ECM": lambda: ECM(3, random_state=0),
+    "adaptive ECM": lambda: ECM(3, metric="adaptive", random_state=0),
+    "chosen pairs": lambda: ECM(3, focal_sets="neighbor_pairs", n_init=2, random_state=0),
+    "CCM": lambda: CCM(3, random_state=0),
+    "BPEC": lambda: BPEC(3, n_neighbors=50, random_state=0),
+    "EVCLUS": lambda: EVCLUS(3, solver="landmark", n_landmarks=100, random_state=0),
+}
+
+
+def masses(model, X):
+    return model.predict_mass(X).masses
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_data_in_memory_in_files_in_chunks_and_on_dask_give_the_same_masses(method, X, folder, client):
+    new = X[:1000]
+    expected = masses(METHODS[method]().fit(X), new)
+    array = da.from_array(X, chunks=(7000, 2))
+    frame = dd.read_parquet(folder)
+    for data in (folder, np.array_split(X, 9), array, frame):
+        np.testing.assert_allclose(masses(METHODS[method]().fit(data), new), expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_bits_on_threads_processes_and_a_dask_cluster(method, X, folder, client):
+    expected = METHODS[method]().fit(X)
+    from_files = METHODS[method]().fit(folder)
+    for config in ({"backend": "threading", "n_jobs": 2}, {"backend": "loky", "n_jobs": 2}, {"backend": "dask"}):
+        with joblib.parallel_config(**config):
+            np.testing.assert_array_equal(METHODS[method]().fit(X).masses_, expected.masses_)
+            model = METHODS[method]().fit(folder)
+        np.testing.assert_array_equal(masses(model, X), masses(from_files, X))
+
+
+def test_a_dask_collection_gives_lazy_masses_and_labels(X, folder, client):
+    model = ECM(3, random_state=0).fit(da.from_array(X, chunks=(7000, 3)))
+    expected = ECM(3, random_state=0).fit(X)
+    assert isinstance(model.masses_, da.Array)
+    assert isinstance(model.labels_, da.Array)
+    np.testing.assert_allclose(model.masses_.compute(), expected.masses_, rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(model.labels_.compute(), expected.labels_)
+    frame = dd.read_parquet(folder)
+    assert list(ECM(3, random_state=0).fit(frame).feature_names_in_) == NAMES
+    for name in ("predict", "predict_proba", "predict_set"):
+        lazy = getattr(expected, name)(da.from_array(X, chunks=(7000, 3)))
+        assert isinstance(lazy, da.Array)
+        np.testing.assert_allclose(lazy.compute(), getattr(expected, name)(X), rtol=0, atol=1e-12)
+
+
+def test_sample_weights_travel_with_the_rows(X, client):
+    weights = np.random.default_rng(1).random(len(X))
+    expected = ECM(3, random_state=0).fit(X, sample_weight=weights)
+    array = da.from_array(X, chunks=(7000, 3))
+    for given in (weights, da.from_array(weights, chunks=5000)):
+        model = ECM(3, random_state=0).fit(array, sample_weight=given)
+        np.testing.assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=0, atol=1e-8)
+    with joblib.parallel_config(backend="dask"):
+        model = ECM(3, random_state=0).fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(model.masses_, expected.masses_)
+
+
+def test_missing_values_on_the_workers_are_an_error_here(client):
+    data = np.ones((100, 2))
+    data[77, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        ECM(2).fit(da.from_array(data, chunks=(10, 2)))
+
+
+def test_masses_go_to_a_memory_map_or_to_parquet_from_every_kind_of_data(X, folder, client, tmp_path):
+    expected = ECM(3, random_state=0).fit(X)
+    data = {"array": X, "files": folder, "dask": da.from_array(X, chunks=(7000, 3))}
+    for name, given in data.items():
+        mapped = expected.predict_mass(given, out=tmp_path / f"{name}.npy").masses
+        assert isinstance(mapped, np.memmap)
+        np.testing.assert_allclose(mapped, expected.masses_, rtol=0, atol=1e-9)
+        path = expected.predict_mass(given, out=tmp_path / f"{name}.parquet")
+        table = pq.read_table(path)
+        assert table.column_names == list(expected.focal_sets_.labels)
+        written = np.column_stack([column.to_numpy() for column in table.columns])
+        np.testing.assert_allclose(written, expected.masses_, rtol=0, atol=1e-9)
+    model = ECM(3, random_state=0, masses_file=tmp_path / "fit.npy").fit(folder)
+    assert isinstance(model.credal_partition_.masses, np.memmap)
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+def test_data_on_disk_keep_no_masses_and_say_where_to_get_them(X, folder):
+    model = ECM(3, random_state=0).fit(folder)
+    for name in ("masses_", "labels_", "credal_partition_"):
+        assert not hasattr(model, name)
+        with pytest.raises(AttributeError, match="predict_mass"):
+            getattr(model, name)
+    np.testing.assert_array_equal(model.predict(folder), ECM(3, random_state=0).fit(X).labels_)
+
+
+def test_columns_must_be_those_of_the_fit(folder, tmp_path):
+    model = ECM(3, random_state=0).fit(folder)
+    other = pd.DataFrame(np.ones((4, 3)), columns=["x", "y", "other"])
+    other.to_parquet(tmp_path / "other.parquet")
+    with pytest.raises(ValueError, match="'other'"):
+        model.predict(tmp_path / "other.parquet")
+    other[["x", "y"]].to_parquet(tmp_path / "two.parquet")
+    with pytest.raises(ValueError, match="2 features, but ECM is expecting 3"):
+        model.predict(tmp_path / "two.parquet")
+
+
+def test_rows_that_are_opened_once_serve_several_fits(folder):
+    with open_rows(folder) as rows:
+        first, second = ECM(3, random_state=0).fit(rows), ECM(4, random_state=0).fit(rows)
+        assert len(first.predict(rows)) == len(second.predict(rows)) == 60_000
+
+
+def test_only_landmarks_take_data_that_are_not_in_memory(folder):
+    with pytest.raises(ValueError, match="use solver='landmark'"):
+        EVCLUS(3).fit(folder)
+    with pytest.raises(ValueError, match="needs a matrix in memory"):
+        EVCLUS(3, solver="landmark", metric="precomputed").fit(folder)
+
+
+def long_fit(data, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return ECM(3, init=[[0, 0, 0], [1, 1, 1], [2, 2, 2]], tol=0, max_iter=40, random_state=0, **options).fit(
+            data
+        )
+
+
+@pytest.mark.parametrize("way", ["joblib", "collection"])
+def test_a_worker_killed_in_the_middle_of_a_fit_changes_no_bit(way, X, folder, client):
+    client.wait_for_workers(2)
+    data = folder if way == "joblib" else da.from_array(X, chunks=(7000, 3)).persist()
+    with joblib.parallel_config(backend="dask"):
+        expected = long_fit(data)
+        victims = list(client.run(os.getpid).values())
+        begun, done, killed = threading.Event(), threading.Event(), []
+
+        def kill():
+            begun.wait()
+            time.sleep(0.5)
+            if not done.is_set():
+                os.kill(victims[0], signal.SIGKILL)
+                killed.append(time.monotonic())
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        begun.set()
+        model = long_fit(data)
+        ended = time.monotonic()
+        done.set()
+        killer.join()
+    assert killed, "the fit was over before the worker was killed"
+    assert killed[0] < ended
+    np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+    assert model.objective_history_.tolist() == expected.objective_history_.tolist()
+    client.wait_for_workers(2)
+    assert victims[0] not in client.run(os.getpid).values()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
+def test_ray_gives_the_same_bits(X):
+    import ray
+    from ray.util.joblib import register_ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        register_ray()
+        with joblib.parallel_config("ray", n_jobs=2):
+            model = ECM(3, random_state=0).fit(X)
+    finally:
+        ray.shutdown()
+    np.testing.assert_array_equal(model.masses_, ECM(3, random_state=0).fit(X).masses_)
+
+
+def test_no_temporary_file_stays(X, folder):
+    before = set(os.listdir(tempfile.gettempdir()))
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        ECM(3, random_state=0).fit(X)
+        ECM(3, random_state=0).fit(folder)
+    left = set(os.listdir(tempfile.gettempdir())) - before
+    assert not [name for name in left if name.startswith("evlearn")], Path(tempfile.gettempdir())
