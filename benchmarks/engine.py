@@ -4,8 +4,9 @@
 
 FOLDER receives the data, N x 10 float32 rows in Parquet files of a million rows each; they are made once and kept.
 The bare loop reads the same memory map block after block, in one process and with no engine at all: once with the
-library's kernel, so that the ratio is the engine's own cost, and once in plain NumPy, which is what one would write
-without the library. CPU is that of the client and all its children, in a fit of K iterations less one of a single one.
+library's kernel, so that the ratio is the engine's own cost, and once in plain NumPy, which is what one would
+write without the library. CPU is that of the client and all its children, in a fit of K iterations less one of a
+single iteration.
 """
 
 import argparse
@@ -89,12 +90,9 @@ def measure(fit, iterations):
 
 def bare_kernel(rows, max_iter):
     """What ECM does, as a loop over slices of the memory map."""
-    model = ECM(CLUSTERS, init=starts(), delta=DELTA, tol=0, max_iter=1).fit(
-        rows.take(np.arange(1000)) + rows.origin
-    )
-    coordinates = evlearn.cluster.prototypes.Coordinates.of(rows.take(np.arange(20_000)) + rows.origin)
-    start = evlearn.cluster.prototypes.EuclideanModel(model._model.costs, coordinates, coordinates.enter(starts()))
-    model = start.seen_from(rows.origin)
+    coordinates = Coordinates.of(rows.take(np.arange(20_000)) + rows.origin)
+    costs = SetCosts.ecm(FocalSets.full(CLUSTERS), alpha=1, beta=2, delta=DELTA)
+    model = EuclideanModel(costs, coordinates, coordinates.enter(starts())).seen_from(rows.origin)
     for _ in range(max_iter + 1):
         parts = [model.collect(rows.read(block.start, block.stop)) for block in task_slices(len(rows))]
         model = model.solve(reduce(add, parts))
