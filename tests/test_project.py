@@ -21,6 +21,7 @@ MODULES = [
     "evlearn.metrics",
     "evlearn.datasets",
     "evlearn.constraints",
+    "evlearn.blocks",
     "evlearn.cluster",
     "evlearn.plotting",
 ]
@@ -80,6 +81,8 @@ def test_documented_parameters_and_defaults_are_those_of_the_signature(path, fou
     documentation = ClassDoc(found) if inspect.isclass(found) else FunctionDoc(found)
     if "See Also" not in documentation and not inspect.getdoc(found):
         pytest.fail(f"{path} has no docstring")
+    if inspect.isabstract(found):  # made by nobody: it tells its attributes
+        return
     if inspect.isclass(found) and "Parameters" not in inspect.getdoc(found):  # a record, made by functions
         documented = {one.name: one.type for one in documentation["Attributes"]}
     else:

@@ -104,6 +104,7 @@ class CCM(MeansClusterer):
     >>> butterfly = load_butterfly()
     >>> model = CCM(n_clusters=2, delta=8, random_state=0).fit(butterfly.data)
     >>> model.labels_
+    array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
     """
 
     _numbers = ("include_omega", "n_pair_neighbors", "n_init", "gamma", "beta", "delta")
