@@ -86,7 +86,7 @@ def descend(
             if len(history) > 1 and history[-2] - history[-1] <= tol * history[-2]:
                 if history[-1] > history[-2]:  # rounding, or a regularised metric: the last step is taken back
                     model = before
-                    history.pop()
+                    history[-1] = history[-2]
                 return Descent(model, history, converged=True)
             if len(history) > max_iter:
                 return Descent(model, history)

@@ -13,6 +13,11 @@ from evlearn.cluster.starts import make_prototypes
 from evlearn.parameters import check_integer
 from evlearn.threads import one_blas_thread
 
+_OF_A_FIT = (
+    *("credal_partition_", "masses_", "labels_"),
+    *("objective_", "objective_history_", "n_iter_", "converged_"),
+)
+
 
 class MeansClusterer(PrototypeClusterer):
     """Base class of the evidential relatives of k-means."""
@@ -70,6 +75,8 @@ class MeansClusterer(PrototypeClusterer):
             weights = check_weights(sample_weight, rows)
             if first:
                 progress = self._begin(rows, weights, None)
+                for name in _OF_A_FIT:
+                    self.__dict__.pop(name, None)
                 self._model: Model = self._first_model(progress)
                 self.delta_ = progress.delta
             some = collect(rows, self._model, None if weights is None else rows.align(weights), self.n_jobs)

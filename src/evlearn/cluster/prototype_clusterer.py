@@ -1,7 +1,7 @@
 """What methods with prototypes share: data of any size in, prototypes out, and masses where they are wanted."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -81,8 +81,9 @@ class PrototypeClusterer(RowwiseClusterer):
             return Progress.from_arrays(stored, self._make_model)
         random = check_random_state(self.random_state)
         sample, counts = draw(rows, weights, random)
+        coordinates = Coordinates.of(sample)
         delta = typical_distance(sample, counts, random) if isinstance(self.delta, str) else float(self.delta)
-        return Progress(Coordinates.of(sample), delta, np.stack(self._starts(rows, sample, counts, random)))
+        return Progress(coordinates, delta, np.stack(self._starts(rows, sample, counts, random)))
 
     def _starts(
         self, rows: Rows, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
@@ -145,12 +146,16 @@ class PrototypeClusterer(RowwiseClusterer):
                 n_jobs=self.n_jobs,
                 watch=watch,
             )
+            if state.interrupted and not state.history:  # nothing is known of this descent
+                if progress.best is None:
+                    raise KeyboardInterrupt
+                return replace(progress.best, interrupted=True)
             two = progress.stage == len(progress.starts)
             if progress.best is None or two or state.objective < progress.best.objective:
                 progress.best = state
             progress.current, progress.stage = None, progress.stage + 1
             if state.interrupted:
-                break
+                return replace(progress.best, interrupted=True)
         assert progress.best is not None
         return progress.best
 
@@ -167,13 +172,14 @@ class PrototypeClusterer(RowwiseClusterer):
 
     def _finish(self, state: Descent, delta: float) -> None:
         self._model = state.model
-        self.__dict__.pop("_statistics", None)
+        for name in ("_statistics", "n_samples_seen_"):
+            self.__dict__.pop(name, None)
         self.focal_sets_ = state.model.costs.focal_sets
         self._publish_prototypes()
         self.delta_ = delta
         self.objective_ = state.objective
         self.objective_history_ = np.array(state.history)
-        self.n_iter_ = max(len(state.history) - 1, 1)
+        self.n_iter_ = len(state.history) - 1
         self.converged_ = state.converged
         if state.interrupted:
             message = f"interrupted after {self.n_iter_} iterations; the result is the best state so far."
@@ -186,6 +192,7 @@ class PrototypeClusterer(RowwiseClusterer):
 
     def _publish_prototypes(self) -> None:
         self.cluster_centers_ = self._model.centers
+        self.__dict__.pop("metrics_", None)  # of an earlier fit
         if isinstance(self._model, AdaptiveModel):
             self.metrics_ = self._model.metrics
 

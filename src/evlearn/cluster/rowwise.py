@@ -128,7 +128,7 @@ class RowwiseClusterer(EvidentialClusterer):
             Whether the cluster is a candidate; a Dask array, not computed yet, if X is a Dask collection on a
             cluster.
         """
-        return self._view(X, "to_rough", np.bool_)
+        return self._view(X, "to_rough", np.bool_, "interval_dominance")
 
     def __getattr__(self, name: str) -> Any:
         if name in ("credal_partition_", "masses_", "labels_") and "_model" in self.__dict__:
@@ -186,13 +186,13 @@ class RowwiseClusterer(EvidentialClusterer):
             raise
         return masses if isinstance(masses, Path) else CredalPartition(masses, self.focal_sets_, validate=False)
 
-    def _view(self, X: Any, method: str, dtype: Any) -> Any:
+    def _view(self, X: Any, method: str, dtype: Any, rule: str = "plausibility") -> Any:
         check_is_fitted(self)
         with one_blas_thread(), self._opened(X, reset=False) as rows:
-            return self._viewed(rows, method, dtype)
+            return self._viewed(rows, method, dtype, rule)
 
-    def _viewed(self, rows: Rows, method: str, dtype: Any) -> Any:
-        view = _View(self._model.seen_from(rows.origin), method)
+    def _viewed(self, rows: Rows, method: str, dtype: Any, rule: str = "plausibility") -> Any:
+        view = _View(self._model.seen_from(rows.origin), method, rule)
         if isinstance(rows, DaskRows):
             n_columns = None if method == "to_hard" else self.focal_sets_.frame_size
             return rows.lazy(view, n_columns, rows.dtype if dtype is None else dtype)
@@ -206,6 +206,7 @@ class _View:
 
     model: RowModel
     method: str
+    rule: str
 
     @property
     def __name__(self) -> str:
@@ -213,7 +214,7 @@ class _View:
 
     def __call__(self, rows: FloatArray, weights: Any = None) -> Any:
         masses = self.model.assign(rows)
-        return getattr(CredalPartition(masses, self.model.focal_sets, validate=False), self.method)()
+        return getattr(CredalPartition(masses, self.model.focal_sets, validate=False), self.method)(self.rule)
 
 
 def _check_features(estimator: Any, rows: Rows, reset: bool) -> None:
