@@ -30,6 +30,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import ECM
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.threads import one_blas_thread
+from measuring import per_iteration
 
 SIZES = [(1_000_000, 10, 4), (1_000_000, 2, 3), (300_000, 50, 5)]
 ROUNDS, ITERATIONS = 7, 20
@@ -57,17 +58,6 @@ def cpu(call):
     return time.process_time() - start
 
 
-def per_iteration(fit):
-    """Seconds of the iterations that a long fit makes beyond a short one; some end early."""
-    marks = []
-    for count in (1, 1 + ITERATIONS):
-        start = time.process_time()
-        model = fit(count)
-        marks.append((time.process_time() - start, model.n_iter_))
-    (short, few), (long, many) = marks
-    return (long - short) / (many - few)
-
-
 def iteration(dtype):
     """CPU milliseconds of an iteration of each, in turns, with one thread."""
     lines = []
@@ -84,7 +74,7 @@ def iteration(dtype):
             return ECM(c, init=start, delta=20, max_iter=count, tol=0).fit(X)
 
         with one_blas_thread():
-            rounds = [(per_iteration(lloyd), per_iteration(means)) for _ in range(ROUNDS)]
+            rounds = [(per_iteration(lloyd, ITERATIONS), per_iteration(means, ITERATIONS)) for _ in range(ROUNDS)]
         theirs, ours = (statistics.median(column) for column in zip(*rounds, strict=True))
         ratios = sorted(our / their for their, our in rounds)
         lines.append(

@@ -16,6 +16,17 @@ def best_time(call, rounds=3):
     return min(times)
 
 
+def per_iteration(fit, iterations):
+    """CPU seconds of the iterations that a long fit makes beyond a short one; some end early."""
+    marks = []
+    for count in (1, 1 + iterations):
+        start = time.process_time()
+        model = fit(count)
+        marks.append((time.process_time() - start, model.n_iter_))
+    (short, few), (long, many) = marks
+    return (long - short) / (many - few)
+
+
 def peak_bytes(call):
     """Bytes that NumPy and Python allocate at the most beyond what was there before the call."""
     tracemalloc.start()

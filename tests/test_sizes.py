@@ -1,13 +1,22 @@
 """The sizes the library promises, held against the bare operation in the same run. Figures: ``make benchmark``."""
 
+import warnings
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from evlearn import CredalPartition
 from evlearn import belief as bf
 from evlearn.belief import FocalSets
+from evlearn.blocks import open_rows
+from evlearn.cluster import ECM
 from evlearn.metrics import consistency_index, credal_rand_index, nonspecificity_index
-from measuring import best_time, peak_bytes, random_masses
+from evlearn.threads import one_blas_thread
+from measuring import best_time, peak_bytes, per_iteration, random_masses
 
 pytestmark = pytest.mark.size
 
@@ -69,3 +78,40 @@ def test_five_hundred_clusters_with_simple_focal_sets():
     np.testing.assert_allclose(bf.plausibility_transform(combined, focal_sets), product, rtol=1e-9)
     assert partition.summary().n_clusters == 500
     assert 0 < nonspecificity_index(partition) < 1
+
+
+@pytest.mark.parametrize(("n", "d", "c"), [(300_000, 10, 4), (300_000, 2, 3), (100_000, 50, 5)])
+def test_an_iteration_of_ecm_costs_at_most_three_of_lloyds(n, d, c):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n, d)) + 3 * random.integers(c, size=n)[:, None]
+    start = X[0] + 0.01 * random.normal(size=(c, d))
+
+    def lloyd(count):
+        return KMeans(c, init=start, n_init=1, max_iter=count, tol=0, algorithm="lloyd").fit(X)
+
+    def means(count):
+        return ECM(c, init=start, delta=20, max_iter=count, tol=0).fit(X)
+
+    with warnings.catch_warnings(), one_blas_thread():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        rounds = [(per_iteration(lloyd, 10), per_iteration(means, 10)) for _ in range(5)]
+    assert min(ours / theirs for theirs, ours in rounds) <= 3
+
+
+def test_ecm_reads_parquet_files_in_bounded_memory(tmp_path):
+    random = np.random.default_rng(0)
+    for number in range(4):
+        X = random.standard_normal((500_000, 10), dtype=np.float32)
+        X[:, 0] += 9 * random.integers(3, size=500_000)
+        pq.write_table(pa.table({f"x{k}": X[:, k] for k in range(10)}), tmp_path / f"{number}.parquet")
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    models = []
+
+    def fit():
+        with open_rows(tmp_path, folder=folder) as rows:
+            models.append(ECM(3, random_state=0).fit(rows))
+
+    assert peak_bytes(fit) < 40e6  # the data have 80
+    assert models[0].converged_
+    assert not list(folder.iterdir())
