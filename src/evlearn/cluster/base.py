@@ -72,6 +72,10 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.predict_mass(X).to_rough("interval_dominance")
 
+    def __sklearn_is_fitted__(self) -> bool:
+        # Not n_features_in_, which a fit that failed leaves behind.
+        return "focal_sets_" in self.__dict__
+
     def _publish(self, partition: CredalPartition) -> None:
         self.credal_partition_ = partition
         self.focal_sets_ = partition.focal_sets

@@ -239,12 +239,6 @@ class RECM(EvidentialClusterer):
         tags.input_tags.pairwise = self._precomputed
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model")
-
-    # The data and the problem
-
-    @property
     def _precomputed(self) -> bool:
         return bool(self.metric == "precomputed")
 
