@@ -40,8 +40,8 @@ def open_rows(X: Any, *, folder: str | os.PathLike[str] | None = None, n_jobs: i
     >>> import numpy as np
     >>> from evlearn.blocks import open_rows
     >>> with open_rows(np.eye(3) for _ in range(4)) as rows:
-    ...     print(rows.n_rows, rows.n_features, rows.map(lambda block, weights: float(block.sum())))
-    12 3 [12.0]
+    ...     print(rows.n_rows, rows.n_features, rows.map(lambda block, weights: block.shape))
+    12 3 [(12, 3)]
     """
     if isinstance(X, Rows):
         return X

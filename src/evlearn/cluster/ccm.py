@@ -76,7 +76,7 @@ class CCM(MeansClusterer):
         The distance to the empty set.
     objective_ : float
         The objective at the prototypes and masses.
-    objective_history_ : ndarray of shape (n_iter_ + 1,)
+    objective_history_ : ndarray of shape (n_iterations + 1,)
         The objective before the first and after each iteration.
     n_iter_ : int
         The number of iterations.
