@@ -239,6 +239,9 @@ class RECM(EvidentialClusterer):
         tags.input_tags.pairwise = self._precomputed
         return tags
 
+    # The data and the problem
+
+    @property
     def _precomputed(self) -> bool:
         return bool(self.metric == "precomputed")
 
