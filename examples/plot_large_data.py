@@ -1,6 +1,6 @@
 """
-Data larger than memory
-=======================
+From Parquet files to a cluster, and back
+=========================================
 
 ECM reads its data block after block, so they need not fit into memory: files will do, or a Dask collection whose
 parts are on several machines. This example goes all the way with files that are small enough to be made here:
