@@ -210,6 +210,16 @@ def test_the_objective_is_what_its_formula_says(iris, metric, penalty):
         assert not hasattr(model, "metrics_")
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_an_infinite_delta_leaves_no_mass_on_the_empty_set(iris, metric):
+    X, _, constraints = iris
+    model = CECM(3, delta=np.inf, metric=metric, random_state=0).fit(X, constraints=constraints)
+    assert model.masses_[:, 0].max() < 1e-100
+    assert np.isfinite(model.objective_)
+    near = CECM(3, delta=1e9, metric=metric, random_state=0).fit(X, constraints=constraints)
+    np.testing.assert_allclose(model.masses_, near.masses_, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("penalty", ["plausibility", "symmetric"])
 def test_constraints_are_met_the_better_the_more_they_weigh(iris, penalty):
     X, _, constraints = iris
@@ -374,7 +384,7 @@ def test_it_works_in_a_pipeline(iris):
         np.column_stack([np.arange(12.0), np.ones(12)]),
         np.arange(6.0).reshape(3, 2),
         np.full((30, 2), 1e6) + np.random.default_rng(0).standard_normal((30, 2)),
-        1e-150 * np.random.default_rng(0).standard_normal((30, 2)),
+        1e-100 * np.random.default_rng(0).standard_normal((30, 2)),
     ],
     ids=["one place", "duplicates", "a constant column", "as many clusters", "far from the origin", "tiny"],
 )

@@ -22,6 +22,7 @@ from evlearn.cluster.starts import STARTS, draw, make_prototypes, typical_distan
 from evlearn.constraints import PairwiseConstraints
 from evlearn.parameters import check_choice, check_integer, check_real
 from evlearn.partition import CredalPartition
+from evlearn.threads import one_blas_thread
 
 _START_TOL = 1e-4
 
@@ -61,10 +62,11 @@ class CECM(EvidentialClusterer):
         that and of one minus the plausibility that they are in the same. For a cannot-link it is the other way
         round. "symmetric" does not let objects escape from their must-links to the empty set.
     init : {"kmeans", "random", "peaks"} or array-like of shape (n_clusters, n_features), default="kmeans"
-        Where to start: from given prototypes, or from evidential c-means without constraints, itself started at
-        objects spread by k-means++, at random objects, or at peaks of belief.
+        Where prototypes start: at objects spread by k-means++, at random objects, at peaks of belief, or at given
+        points.
     n_init : int, default=1
-        How many times to start; the best result is kept. Peaks and given prototypes are one start.
+        How many times to start; the best result is kept. Unless its prototypes are given, the first start goes
+        through evidential c-means without constraints; the others do not, so that they can end elsewhere.
     max_iter : int, default=300
         The largest number of iterations.
     tol : float, default=1e-3
@@ -94,7 +96,7 @@ class CECM(EvidentialClusterer):
         The objective.
     penalty_ : float
         The part of the objective that is due to constraints.
-    objective_history_ : ndarray of shape (n_iter_ + 1,)
+    objective_history_ : ndarray of shape (n_iterations + 1,)
         The objective before the first and after each iteration.
     n_iter_ : int
         The number of iterations, not counting those of the start.
@@ -121,7 +123,7 @@ class CECM(EvidentialClusterer):
     >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]
     >>> known = PairwiseConstraints(must_link=[(3, 6)], cannot_link=[(2, 3)])
     >>> CECM(n_clusters=2, random_state=0).fit(X, constraints=known).labels_
-    array([1, 1, 1, 0, 0, 0, 0])
+    array([0, 0, 0, 1, 1, 1, 1])
     """
 
     def __init__(
@@ -192,10 +194,13 @@ class CECM(EvidentialClusterer):
         problem = Problem.of(data, constraints, costs, coordinates, xi=float(self.xi), kind=self.penalty)
         outcomes: list[Outcome] = []
         several = isinstance(self.init, str) and self.init != "peaks"
-        for _ in range(self.n_init if several else 1):
+        for number in range(self.n_init if several else 1):
             places = make_prototypes(self.init, self.n_clusters, sample, counts, random)
             start = EuclideanModel(costs, coordinates, coordinates.enter(places))
-            outcomes.append(self._descend(problem, start, data))
+            # Once through ECM: from there, all starts would go the same way.
+            first = isinstance(self.init, str) and number == 0
+            with one_blas_thread():
+                outcomes.append(self._descend(problem, start, data if first else None))
             if outcomes[-1].interrupted:
                 break
         self._finish(data, problem, min(outcomes, key=lambda one: one.state.objective))
@@ -241,10 +246,10 @@ class CECM(EvidentialClusterer):
         else:
             check_real("delta", self.delta, 0, open_low=True)
 
-    def _descend(self, problem: Problem, model: EuclideanModel, data: FloatArray) -> Outcome:
-        """From prototypes through ECM, unless they are the user's, to those that respect the constraints."""
+    def _descend(self, problem: Problem, model: EuclideanModel, data: FloatArray | None) -> Outcome:
+        """From prototypes, through ECM if data for it are given, to those that respect the constraints."""
         start, interrupted = model.prototypes, False
-        if isinstance(self.init, str):
+        if data is not None:
             first = descent.descend(
                 ArrayRows(data),
                 descent.Descent(model),

@@ -23,6 +23,7 @@ from evlearn.constraints import PairwiseConstraints
 PENALTIES = ("plausibility", "symmetric")
 
 _FLAT = 1e-200  # a cost this small is none: the set takes what the others leave
+_STEEP = 1e200  # a cost this large leaves no mass, and can be computed with
 _TIE = 1e-14  # slopes this near to each other, relative to the level, are the same
 _SWEEPS = 50
 _ENOUGH = 1e-8
@@ -153,14 +154,14 @@ class ConstrainedRows:
         masses : ndarray of shape (n_rows, n_focal_sets)
             Where to start.
         costs : ndarray of shape (n_rows, n_focal_sets)
-            The costs of the sets, not negative.
+            The costs of the sets, not negative; that of the empty set may be infinite.
 
         Returns
         -------
         ndarray of shape (n_rows, n_focal_sets)
             Masses that are no worse than those of the start.
         """
-        masses = masses.astype(np.float64)
+        masses, costs = masses.astype(np.float64), np.minimum(costs, _STEEP)
         objective = float((costs * masses**2).sum()) + self.penalty.value(masses)
         for _ in range(_SWEEPS):
             lowered = self._sweep(masses, costs)
