@@ -25,45 +25,28 @@ typedef struct {
 
 #define EVLEARN_PASTE_(a, b, c) evlearn_##a##_##b##_##c
 #define EVLEARN_PASTE(a, b, c) EVLEARN_PASTE_(a, b, c)
-#define EVLEARN_NAME(name) EVLEARN_PASTE(EVLEARN_ISA, EVLEARN_KIND, name)
+#define EVLEARN_NAME(name) EVLEARN_PASTE(EVLEARN_ISA, REAL, name)
 
 #define EVLEARN_ISA plain
 #define EVLEARN_TARGET
-#define EVLEARN_KIND double
 #define REAL double
-#define REAL_POW pow
-#define REAL_ZERO 1e-200
-#define REAL_EPS 2.220446049250313e-16
 #include "prototypes_body.h"
-#undef EVLEARN_KIND
 #undef REAL
-#undef REAL_POW
-#undef REAL_ZERO
-#undef REAL_EPS
-#define EVLEARN_KIND float
 #define REAL float
-#define REAL_POW powf
-#define REAL_ZERO 1e-30f
-#define REAL_EPS 1.1920929e-07f
 #include "prototypes_body.h"
+#undef REAL
 #undef EVLEARN_ISA
 #undef EVLEARN_TARGET
 
 #if defined(__x86_64__)
 #define EVLEARN_ISA avx2
 #define EVLEARN_TARGET __attribute__((target("avx2,fma")))
-#include "prototypes_body.h"
-#undef EVLEARN_KIND
-#undef REAL
-#undef REAL_POW
-#undef REAL_ZERO
-#undef REAL_EPS
-#define EVLEARN_KIND double
 #define REAL double
-#define REAL_POW pow
-#define REAL_ZERO 1e-200
-#define REAL_EPS 2.220446049250313e-16
 #include "prototypes_body.h"
+#undef REAL
+#define REAL float
+#include "prototypes_body.h"
+#undef REAL
 #define EVLEARN_CALL(kind, ...)                                                          \
     do {                                                                                 \
         if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))             \

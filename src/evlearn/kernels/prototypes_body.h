@@ -4,6 +4,11 @@ typedef REAL EVLEARN_NAME(vec) __attribute__((vector_size(32), aligned(sizeof(RE
 #define VEC EVLEARN_NAME(vec)
 #define LANES ((int)(32 / sizeof(REAL)))
 #define TILE EVLEARN_TILE
+#define IS_SINGLE (sizeof(REAL) == sizeof(float))
+/* What counts as zero: small enough to take all mass, large enough to divide by. */
+#define REAL_ZERO ((REAL)(IS_SINGLE ? 1e-30 : 1e-200))
+#define REAL_EPS ((REAL)(IS_SINGLE ? 1.1920928955078125e-07 : 2.220446049250313e-16))
+#define REAL_POW(x, y) (IS_SINGLE ? (REAL)powf((float)(x), (float)(y)) : (REAL)pow(x, y))
 
 EVLEARN_TARGET static inline double EVLEARN_NAME(lanes)(VEC v)
 {
@@ -224,3 +229,7 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
 #undef VEC
 #undef LANES
 #undef TILE
+#undef IS_SINGLE
+#undef REAL_ZERO
+#undef REAL_EPS
+#undef REAL_POW
