@@ -132,23 +132,26 @@ class PrototypeClusterer(RowwiseClusterer):
 
         n_stages = len(progress.starts) + self._in_two_steps
         while progress.stage < n_stages:
-            if progress.current is None:
-                two = progress.stage == len(progress.starts)
-                progress.current = Descent(
-                    self._with_pairs(rows, weights, progress) if two else self._first_model(progress)
+            try:
+                if progress.current is None:
+                    two = progress.stage == len(progress.starts)
+                    progress.current = Descent(
+                        self._with_pairs(rows, weights, progress) if two else self._first_model(progress)
+                    )
+                state = descend(
+                    rows,
+                    progress.current,
+                    weights,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    n_jobs=self.n_jobs,
+                    watch=watch,
                 )
-            state = descend(
-                rows,
-                progress.current,
-                weights,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                n_jobs=self.n_jobs,
-                watch=watch,
-            )
-            if state.interrupted and not state.history:  # nothing is known of this descent
-                if progress.best is None:
+                if not state.history:
                     raise KeyboardInterrupt
+            except KeyboardInterrupt:  # before anything was known of this descent
+                if progress.best is None:
+                    raise
                 return replace(progress.best, interrupted=True)
             two = progress.stage == len(progress.starts)
             if progress.best is None or two or state.objective < progress.best.objective:
