@@ -26,11 +26,11 @@ from evlearn.cluster import ECM
 from evlearn.plotting import CredalPartitionDisplay
 
 # %%
-# The data: four Parquet files of 50,000 rows each. Four clusters, and two strays in a hundred rows. No more than
+# The data: four Parquet files of 20,000 rows each. Four clusters, and two strays in a hundred rows. No more than
 # one file is in memory at a time.
 
 
-def some_rows(seed, n_rows=50_000):
+def some_rows(seed, n_rows=20_000):
     random = np.random.default_rng(seed)
     centres = np.array([[0, 0], [5, 0], [1, 5], [7, 6]])
     X = centres[random.integers(4, size=n_rows)] + random.normal(size=(n_rows, 2))
