@@ -1,0 +1,448 @@
+"""The laws of evidential c-means, with one metric for all clusters and with one for each."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from sklearn.metrics import adjusted_rand_score
+
+from evlearn.belief import FocalSets
+from evlearn.cluster import ECM
+from evlearn.cluster.adaptive import AdaptiveModel, round_metrics
+from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
+from evlearn.datasets import load_butterfly, make_fourclass
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning"  # a given number of iterations
+)
+seeds = st.integers(0, 10_000)
+alphas = st.sampled_from([0.0, 1.0, 2.0])
+betas = st.sampled_from([1.1, 1.5, 2.0, 3.0])
+metrics = st.sampled_from(["euclidean", "adaptive"])
+
+
+def some_objects(seed, n_objects=40, n_features=3):
+    """Three clusters and three prototypes to start from, in no particular place."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n_objects, n_features)) + 4 * random.integers(3, size=(n_objects, 1))
+    return X, X[random.choice(n_objects, 3, replace=False)] + 0.1 * random.standard_normal((3, n_features)), random
+
+
+def fuzzy_c_means(X, V, exponent, n_iter, noise=np.inf):
+    """Memberships and centres after some iterations, with Davé's cluster of noise at a fixed distance."""
+    for _ in range(n_iter + 1):
+        relative = np.hstack([np.full((len(X), 1), noise), cdist(X, V)]) ** (-2 / (exponent - 1))
+        memberships = relative / relative.sum(axis=1, keepdims=True)
+        centres = V
+        weights = memberships[:, 1:] ** exponent
+        V = weights.T @ X / weights.sum(axis=0)[:, None]
+    return memberships, centres
+
+
+def objective(X, V, S, masses, focal_sets, alpha, beta, delta):
+    """What is minimised, as the papers write it; S holds a metric for each cluster."""
+    F = focal_sets.membership[1:].astype(float)
+    size = F.sum(axis=1)
+    apart = X[:, None, :] - (F @ V / size[:, None])
+    squares = np.einsum("njd,jde,nje->nj", apart, np.einsum("jk,kde->jde", F, S) / size[:, None, None], apart)
+    powers = masses**beta
+    return (size**alpha * powers[:, 1:] * squares).sum() + delta**2 * powers[:, 0].sum()
+
+
+def make_model(X, V, *, metric="euclidean", alpha=1.0, beta=2.0, delta=5.0, focal_sets=None):
+    costs = SetCosts.ecm(focal_sets or FocalSets.full(len(V)), alpha=alpha, beta=beta, delta=delta)
+    coordinates = Coordinates.of(X)
+    inside = coordinates.enter(V)
+    if metric == "euclidean":
+        return EuclideanModel(costs, coordinates, inside)
+    return AdaptiveModel(costs, coordinates, inside, round_metrics(inside), 0.0)
+
+
+def metrics_of(model):
+    return getattr(model, "metrics_", np.stack([np.eye(model.n_features_in_)] * len(model.cluster_centers_)))
+
+
+# The objective
+
+
+@settings(max_examples=20)
+@given(seeds, alphas, betas, metrics)
+def test_the_objective_is_what_its_formula_says(seed, alpha, beta, metric):
+    X, V, _ = some_objects(seed)
+    model = ECM(3, alpha=alpha, beta=beta, delta=3, metric=metric, init=V, max_iter=5).fit(X)
+    S = metrics_of(model)
+    expected = objective(X, model.cluster_centers_, S, model.masses_, model.focal_sets_, alpha, beta, model.delta_)
+    assert model.objective_ == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(np.linalg.det(S), 1, rtol=1e-8)
+
+
+@settings(max_examples=20)
+@given(seeds, alphas, betas)
+def test_the_objective_has_a_closed_form_where_masses_are_best(seed, alpha, beta):
+    X, V, _ = some_objects(seed)
+    model = ECM(3, alpha=alpha, beta=beta, delta=3, init=V, max_iter=5).fit(X)
+    F = model.focal_sets_.membership[1:].astype(float)
+    size = F.sum(axis=1)
+    costs = size**alpha * cdist(X, F @ model.cluster_centers_ / size[:, None]) ** 2
+    costs = np.hstack([np.full((len(X), 1), 9.0), costs])
+    closed = ((costs ** (-1 / (beta - 1))).sum(axis=1) ** -(beta - 1)).sum()
+    assert model.objective_ == pytest.approx(closed, rel=1e-9)
+
+
+@settings(max_examples=30)
+@given(seeds, alphas, betas, metrics, st.sampled_from(["full", "pairs", "simple"]))
+def test_no_iteration_increases_the_objective(seed, alpha, beta, metric, kind):
+    X, V, _ = some_objects(seed)
+    family = {"full": FocalSets.full, "pairs": FocalSets.pairs, "simple": FocalSets.simple}[kind](3)
+    model = make_model(X, V, metric=metric, alpha=alpha, beta=beta, focal_sets=family)
+    costs = []
+    for _ in range(25):
+        statistics = model.collect(X)
+        costs.append(statistics.cost)
+        model = model.solve(statistics)
+    assert (np.diff(costs) <= 1e-10 * np.array(costs[:-1])).all()
+    assert costs[-1] < costs[0]
+
+
+@settings(max_examples=20)
+@given(seeds, alphas, betas)
+def test_the_gradient_vanishes_at_the_new_prototypes(seed, alpha, beta):
+    X, V, _ = some_objects(seed, n_features=2)
+    model = make_model(X, V, alpha=alpha, beta=beta)
+    masses = model.assign(X)
+    S = np.stack([np.eye(2)] * 3)
+
+    def slope(prototypes):
+        value = lambda change: objective(X, prototypes + change, S, masses, model.focal_sets, alpha, beta, 5.0)  # noqa: E731
+        steps = 1e-3 * np.eye(6).reshape(6, 3, 2)
+        return np.array([(value(step) - value(-step)) / 2e-3 for step in steps])  # exact: J is quadratic
+
+    before, after = slope(V), slope(model.solve(model.collect(X)).centers)
+    assert np.abs(after).max() < 1e-7 * np.abs(before).max()
+
+
+@settings(max_examples=20)
+@given(seeds, alphas, betas)
+def test_new_prototypes_and_new_metrics_are_each_the_best_ones(seed, alpha, beta):
+    X, V, random = some_objects(seed, n_features=2)
+    model = make_model(X, V, metric="adaptive", alpha=alpha, beta=beta)
+    model = model.solve(model.collect(X))
+    masses = model.assign(X)
+    better = model.solve(model.collect(X))
+
+    def value(prototypes, S):
+        return objective(X, prototypes, S, masses, model.focal_sets, alpha, beta, 5.0)
+
+    moved, turned = (value(better.centers, S) for S in (model.metrics, better.metrics))
+    assert turned <= moved <= value(model.centers, model.metrics)
+    for _ in range(5):
+        assert moved <= value(better.centers + 0.01 * random.standard_normal((3, 2)), model.metrics)
+        bent = better.metrics + 0.01 * random.standard_normal((3, 1, 1)) * better.metrics @ better.metrics
+        bent /= np.sqrt(np.abs(np.linalg.det(bent)))[:, None, None]
+        assert turned <= value(better.centers, bent) * (1 + 1e-12)
+
+
+def test_a_tight_fit_ends_where_nothing_moves():
+    X, _ = make_fourclass(300, random_state=0)
+    for metric in ("euclidean", "adaptive"):
+        model = ECM(4, metric=metric, reg_covar=0, tol=1e-15, max_iter=5000, random_state=0).fit(X)
+        assert model.converged_
+        start = make_model(X, model.cluster_centers_, metric=metric, delta=model.delta_)
+        if metric == "adaptive":
+            start = AdaptiveModel(start.costs, start.coordinates, start.prototypes, model.metrics_, 0.0)
+        np.testing.assert_allclose(start.solve(start.collect(X)).centers, model.cluster_centers_, atol=1e-5)
+
+
+# Known special cases
+
+
+@settings(max_examples=20)
+@given(seeds, betas, st.integers(0, 30))
+def test_single_clusters_and_no_outliers_are_fuzzy_c_means(seed, beta, n_iter):
+    X, V, _ = some_objects(seed)
+    memberships, centres = fuzzy_c_means(X, V, beta, n_iter)
+    model = make_model(X, V, beta=beta, delta=np.inf, focal_sets=FocalSets.singletons(3))
+    for _ in range(n_iter):
+        model = model.solve(model.collect(X))
+    np.testing.assert_allclose(model.assign(X), memberships, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(model.centers, centres, rtol=0, atol=1e-9)
+
+
+def test_a_large_distance_to_the_empty_set_is_nearly_none():
+    X, V, _ = some_objects(0)
+    settings = {"focal_sets": FocalSets.singletons(3), "init": V, "tol": 0, "max_iter": 200}
+    memberships, centres = fuzzy_c_means(X, V, 2, 200)
+    for delta, close in ((1e3, 1e-2), (1e6, 1e-8), (np.inf, 1e-8)):
+        model = ECM(3, delta=delta, **settings).fit(X)
+        np.testing.assert_allclose(model.masses_, memberships, rtol=0, atol=close)
+        np.testing.assert_allclose(model.cluster_centers_, centres, rtol=0, atol=close)
+
+
+@settings(max_examples=20)
+@given(seeds, betas, st.integers(1, 30), st.sampled_from([1.0, 3.0]))
+def test_single_clusters_and_outliers_are_fuzzy_c_means_with_a_noise_cluster(seed, beta, n_iter, delta):
+    X, V, _ = some_objects(seed)
+    memberships, centres = fuzzy_c_means(X, V, beta, n_iter, noise=delta)
+    focal_sets = FocalSets.singletons(3)
+    model = ECM(3, focal_sets=focal_sets, beta=beta, delta=delta, init=V, tol=0, max_iter=n_iter).fit(X)
+    np.testing.assert_allclose(model.masses_, memberships, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(model.cluster_centers_, centres, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("metric", ["euclidean", "adaptive"])
+@pytest.mark.parametrize("alpha", [60, 1000])
+def test_a_large_alpha_leaves_no_mass_on_several_clusters(metric, alpha, dtype):
+    X, V, _ = some_objects(0)
+    model = ECM(3, alpha=alpha, metric=metric, delta=5, init=V).fit(X.astype(dtype))
+    several = model.focal_sets_.sizes > 1
+    assert model.masses_[:, several].max() < 1e-14
+    single = ECM(3, focal_sets=FocalSets.singletons(3), metric=metric, delta=5, init=V).fit(X.astype(dtype))
+    close = 1e-5 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(model.masses_[:, ~several], single.masses_, rtol=0, atol=close)
+
+
+@settings(max_examples=20)
+@given(seeds, betas, metrics)
+def test_the_larger_alpha_the_less_mass_on_several_clusters_at_fixed_prototypes(seed, beta, metric):
+    X, V, _ = some_objects(seed)
+    several = FocalSets.full(3).sizes > 1
+    shares = [
+        make_model(X, V, metric=metric, alpha=alpha, beta=beta).assign(X)[:, several].sum(axis=1)
+        for alpha in (0, 0.5, 1, 2, 5)
+    ]
+    assert (np.diff(shares, axis=0) <= 1e-12).all()
+
+
+@settings(max_examples=20)
+@given(seeds, betas, metrics)
+def test_the_larger_delta_the_less_mass_on_the_empty_set_at_fixed_prototypes(seed, beta, metric):
+    X, V, _ = some_objects(seed)
+    empty = [
+        make_model(X, V, metric=metric, beta=beta, delta=delta).assign(X)[:, 0]
+        for delta in (0.1, 0.5, 1, 2, 5, 50)
+    ]
+    assert (np.diff(empty, axis=0) <= 0).all()
+    assert (empty[0] > empty[-1]).all()
+
+
+# What does not matter
+
+
+@settings(max_examples=20)
+@given(seeds, betas, metrics)
+def test_permuting_objects_permutes_the_result(seed, beta, metric):
+    X, _, random = some_objects(seed)
+    order = random.permutation(len(X))
+    settings = {"beta": beta, "metric": metric, "reg_covar": 1e-3, "tol": 0, "max_iter": 10, "random_state": seed}
+    plain, permuted = (ECM(3, **settings).fit(one) for one in (X, X[order]))
+    np.testing.assert_allclose(permuted.masses_, plain.masses_[order], rtol=0, atol=1e-7)
+    assert permuted.delta_ == plain.delta_
+
+
+@settings(max_examples=20)
+@given(seeds, betas, metrics, st.sampled_from([1e-3, 0.5, 7.0, 1e4]))
+def test_place_direction_and_unit_change_nothing(seed, beta, metric, unit):
+    X, V, random = some_objects(seed)
+    turn = np.linalg.qr(random.standard_normal((3, 3)))[0]
+    shift = 10 * random.standard_normal(3)
+    settings = {"beta": beta, "metric": metric, "reg_covar": 1e-3, "tol": 0, "max_iter": 10}
+    for delta in (4.0, "auto"):
+        plain = ECM(3, delta=delta, init=V, **settings).fit(X)
+        scaled = delta if delta == "auto" else unit * delta
+        moved = ECM(3, delta=scaled, init=unit * (V @ turn + shift), **settings)
+        moved.fit(unit * (X @ turn + shift))
+        np.testing.assert_allclose(moved.masses_, plain.masses_, rtol=0, atol=1e-7)
+        np.testing.assert_allclose(moved.cluster_centers_ / unit - shift, plain.cluster_centers_ @ turn, atol=1e-6)
+        assert moved.objective_ == pytest.approx(unit**2 * plain.objective_, rel=1e-8)
+
+
+@settings(max_examples=20)
+@given(seeds, alphas, betas, st.booleans())
+def test_adaptive_metrics_do_not_mind_how_attributes_are_mixed(seed, alpha, beta, keeps_volume):
+    X, _, random = some_objects(seed)
+    masses = random.dirichlet(np.ones(8), size=len(X))
+    A = random.standard_normal((3, 3)) + 2 * np.eye(3)
+    volume = np.abs(np.linalg.det(A)) ** (1 / 3)
+    if keeps_volume:
+        A, volume = A / volume, 1.0
+    paths = []
+    for data, delta in ((X, 3.0), (X @ A.T, 3.0 * volume)):
+        model = make_model(data, np.zeros((3, 3)), metric="adaptive", alpha=alpha, beta=beta, delta=delta)
+        model = model.solve(model.gather(data, masses))
+        for _ in range(10):
+            model = model.solve(model.collect(data))
+        paths.append(model)
+    np.testing.assert_allclose(paths[1].assign(X @ A.T), paths[0].assign(X), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(paths[1].centers, paths[0].centers @ A.T, rtol=0, atol=1e-5)
+
+
+def test_adaptive_metrics_find_clusters_of_different_shapes():
+    random = np.random.default_rng(0)
+    long = random.standard_normal((200, 2)) * [6, 0.4]
+    high = random.standard_normal((200, 2)) * [0.4, 6] + [14, 0]
+    X, y = np.vstack([long, high]), np.repeat([0, 1], 200)
+    plain, adaptive = (ECM(2, metric=metric, random_state=0).fit(X) for metric in ("euclidean", "adaptive"))
+    assert adjusted_rand_score(y, adaptive.labels_) > 0.95 > adjusted_rand_score(y, plain.labels_) + 0.1
+    order = np.argsort(adaptive.cluster_centers_[:, 0])
+    lengths = [np.diag(one) for one in adaptive.metrics_[order]]
+    assert lengths[0][0] < 0.1 * lengths[0][1]
+    assert lengths[1][1] < 0.1 * lengths[1][0]
+
+
+# Weights
+
+
+@settings(max_examples=20)
+@given(seeds, betas, metrics, st.sampled_from(["kmeans", "random", "peaks"]))
+def test_a_weight_is_a_number_of_repetitions(seed, beta, metric, init):
+    X, _, random = some_objects(seed)
+    weights = random.integers(0, 4, size=len(X))
+    settings = {"beta": beta, "metric": metric, "init": init, "tol": 0, "max_iter": 10, "random_state": seed}
+    weighted = ECM(3, **settings).fit(X, sample_weight=weights)
+    repeated = ECM(3, **settings).fit(np.repeat(X, weights, axis=0))
+    assert weighted.delta_ == pytest.approx(repeated.delta_, rel=1e-12)
+    np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(weighted.predict_mass(X).masses, repeated.predict_mass(X).masses, atol=1e-7)
+    np.testing.assert_allclose(np.repeat(weighted.masses_, weights, axis=0), repeated.masses_, atol=1e-7)
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "adaptive"])
+def test_only_the_proportions_of_weights_matter(metric):
+    X, _, random = some_objects(0)
+    weights = random.uniform(0.5, 1, size=len(X))
+    plain = ECM(3, metric=metric, random_state=0).fit(X, sample_weight=weights / weights.mean())
+    shares = ECM(3, metric=metric, random_state=0).fit(X, sample_weight=weights / weights.sum())
+    assert shares.delta_ == pytest.approx(plain.delta_, rel=1e-9)
+    np.testing.assert_allclose(shares.masses_, plain.masses_, rtol=0, atol=1e-7)
+    even = ECM(3, metric=metric, random_state=0).fit(X, sample_weight=np.full(len(X), 1e-3))
+    np.testing.assert_allclose(even.masses_, ECM(3, metric=metric, random_state=0).fit(X).masses_, atol=1e-7)
+
+
+# Starts and pairs
+
+
+def test_the_distance_to_the_empty_set_is_a_quantile_of_the_distances():
+    X, _ = make_fourclass(300, random_state=0)
+    squares = cdist(X, X, "sqeuclidean")[~np.eye(300, dtype=bool)]
+    expected = np.sqrt(np.quantile(squares, 0.95))
+    assert ECM(4, random_state=0).fit(X).delta_ == pytest.approx(expected, rel=1e-3)
+    assert ECM(4, delta=2, random_state=0).fit(X).delta_ == 2
+    many, _ = make_fourclass(30_000, random_state=1)
+    assert ECM(4, random_state=0).fit(many).delta_ == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("init", ["kmeans", "random", "peaks"])
+def test_every_start_finds_clusters_that_are_there(init):
+    X, y = make_fourclass(400, random_state=0)
+    model = ECM(4, init=init, n_init=3, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.65
+
+
+def test_more_starts_are_never_worse():
+    X, _ = make_fourclass(400, random_state=0)
+    settings = {"focal_sets": "simple", "random_state": 0}
+    objectives = [ECM(9, n_init=n, **settings).fit(X).objective_ for n in (1, 2, 8)]
+    assert objectives[2] <= objectives[1] <= objectives[0]
+    assert objectives[2] < objectives[0]
+
+
+def test_one_seed_is_one_result_and_another_seed_another():
+    X, _ = make_fourclass(400, random_state=0)
+    settings = {"focal_sets": "simple", "init": "random", "max_iter": 2}
+    first, again, other = (ECM(9, random_state=seed, **settings).fit(X) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.masses_, again.masses_)
+    assert np.abs(first.masses_ - other.masses_).max() > 0.01
+    with_state = ECM(9, random_state=np.random.RandomState(0), **settings).fit(X)
+    np.testing.assert_array_equal(first.masses_, with_state.masses_)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "adaptive"])
+@pytest.mark.parametrize("include_omega", [True, False])
+def test_neighbouring_clusters_are_found_and_paired(metric, include_omega):
+    random = np.random.default_rng(0)
+    places = np.column_stack([[0.0, 4, 8, 12], np.zeros(4)])
+    X = np.repeat(places, 60, axis=0) + 0.8 * random.standard_normal((240, 2))
+    model = ECM(
+        4, focal_sets="neighbor_pairs", n_pair_neighbors=2, include_omega=include_omega, metric=metric, init=places
+    ).fit(X)
+    sets = [(), (0,), (1,), (2,), (3,), (0, 1), (1, 2), (2, 3)] + [(0, 1, 2, 3)] * include_omega
+    assert [tuple(one) for one in model.focal_sets_] == sets
+    simple = ECM(4, focal_sets="simple" if include_omega else FocalSets.singletons(4), metric=metric, init=places)
+    assert model.objective_history_[0] <= simple.fit(X).objective_  # it goes on from there, with more sets
+    np.testing.assert_array_equal(model.predict_mass(X).masses, model.masses_)
+
+
+# Objects as they come
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "adaptive"])
+def test_objects_in_portions_lead_to_where_all_at_once_do(metric):
+    X, _ = make_fourclass(8000, random_state=0)
+    X = np.random.default_rng(0).permutation(X)
+    whole = ECM(4, metric=metric, delta=4, n_init=3, random_state=0).fit(X)
+    model = ECM(4, metric=metric, delta=4, init=whole.cluster_centers_ + 0.5)
+    apart = []
+    for start in range(0, 8000, 400):
+        model.partial_fit(X[start : start + 400])
+        apart.append(np.abs(model.cluster_centers_ - whole.cluster_centers_).max())
+    assert model.n_samples_seen_ == 8000
+    # What objects told the first prototypes is kept: they come nearer, and take their time.
+    assert 0.5 > apart[0] > apart[4] > apart[9] > apart[14] > apart[19]
+    assert apart[19] < 0.6 * apart[0]
+    assert adjusted_rand_score(whole.labels_, model.predict(X)) > 0.9
+    np.testing.assert_allclose(model.predict_proba(X[:100]).sum(axis=1), 1, rtol=0, atol=1e-12)
+
+
+def test_one_portion_is_one_iteration():
+    X, V, _ = some_objects(0)
+    weights = np.linspace(1, 2, len(X))
+    portion = ECM(3, init=V).partial_fit(X, sample_weight=weights)
+    model = ECM(3, init=V, max_iter=1, tol=0).fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(portion.cluster_centers_, model.cluster_centers_)
+    assert portion.delta_ == model.delta_
+
+
+def test_portions_can_be_small_after_the_first():
+    X, _, _ = some_objects(0)
+    model = ECM(3, random_state=0)
+    with pytest.raises(ValueError, match="n_clusters=3 is more than n_samples=2"):
+        model.partial_fit(X[:2])
+    model.partial_fit(X[:20])
+    for k in range(20, 40):
+        model.partial_fit(X[k : k + 1])
+    assert model.n_samples_seen_ == 40
+    assert np.isfinite(model.cluster_centers_).all()
+    with pytest.raises(ValueError, match=r"2 features, .* expecting 3 features"):
+        model.partial_fit(X[:5, :2])
+    with pytest.raises(ValueError, match="sample_weight must be finite"):
+        model.partial_fit(X[:5], sample_weight=np.full(5, -1.0))
+
+
+def test_there_are_no_masses_of_objects_that_were_not_kept():
+    X, _, _ = some_objects(0)
+    model = ECM(3, random_state=0).fit(X).partial_fit(X)
+    for name in ("masses_", "labels_", "credal_partition_"):
+        with pytest.raises(AttributeError, match=rf"{name} is kept only of data in memory"):
+            getattr(model, name)
+    for name in ("objective_", "objective_history_", "n_iter_", "converged_"):
+        assert not hasattr(model, name)
+    fresh = ECM(3, random_state=0).partial_fit(X)
+    np.testing.assert_array_equal(model.cluster_centers_, fresh.cluster_centers_)
+    assert set(vars(model)) == set(vars(fresh))
+    again = model.fit(X)
+    assert not hasattr(again, "n_samples_seen_")
+    np.testing.assert_array_equal(again.masses_, ECM(3, random_state=0).fit(X).masses_)
+
+
+def test_pairs_cannot_be_chosen_from_portions():
+    X, _, _ = some_objects(0)
+    with pytest.raises(ValueError, match="focal_sets='neighbor_pairs' needs all objects at once"):
+        ECM(3, focal_sets="neighbor_pairs").partial_fit(X)
+
+
+def test_an_outlier_and_an_object_between_clusters_are_told_from_the_rest():
+    summary = ECM(2, delta=5, random_state=0).fit(load_butterfly().data).credal_partition_.summary()
+    assert (summary.n_sure, summary.n_torn, summary.n_outliers) == (10, 1, 1)
