@@ -59,6 +59,7 @@ KINDS = {
     "dask array": lambda folder: da.from_array(X, chunks=(300, 2)),
     "dask frame": lambda folder: dd.from_pandas(pd.DataFrame(X, columns=NAMES), npartitions=3),
     "list of chunks": lambda folder: np.array_split(X, 7),
+    "list of frames": lambda folder: [pd.DataFrame(part, columns=NAMES) for part in np.array_split(X, 7)],
     "generator": lambda folder: (part for part in np.array_split(X, 7)),
     "iterable": lambda folder: Chunks(),
 }

@@ -115,7 +115,7 @@ def _open_chunks(chunks: Any, folder: str | os.PathLike[str] | None) -> ArrayRow
                     dtype = np.dtype(np.float32 if block.dtype == np.float32 else np.float64)
                     origin = block.mean(axis=0, dtype=np.float64).astype(dtype).astype(np.float64)
                 if len(block):
-                    file.write((block - origin).astype(dtype).data)
+                    file.write(np.ascontiguousarray(block - origin, dtype=dtype).data)
                 n_rows += len(block)
         if origin is None or dtype is None:
             raise ValueError("X gave no rows. An iterator can be read only once: give a fresh one, or a list.")

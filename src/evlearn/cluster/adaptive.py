@@ -23,6 +23,7 @@ from evlearn.cluster.prototypes import (
 from evlearn.slices import row_blocks
 
 _BLOCK_ROWS = 4096  # of products that should stay in cache
+_FLATTEST = 1e-12  # eigenvalue of a scatter whose mean eigenvalue is one
 
 
 @dataclass(frozen=True)
@@ -241,11 +242,7 @@ def _metric(scatter: FloatArray, reg_covar: float) -> FloatArray:
     mean = float(np.trace(scatter)) / d
     if not mean > 0:
         return np.eye(d)
-    scatter = (scatter + scatter.T) / (2 * mean)
-    scatter = (1 - reg_covar) * scatter + reg_covar * np.eye(d)
-    sign, logarithm = np.linalg.slogdet(scatter)
-    if sign <= 0 or not np.isfinite(logarithm):
-        # A flat cluster without regularisation: the least that makes the inverse a number.
-        scatter = scatter + 1e-12 * np.eye(d)
-        logarithm = np.linalg.slogdet(scatter)[1]
-    return np.asarray(np.exp(logarithm / d) * np.linalg.inv(scatter))
+    # Eigenvalues, because those of a flat cluster may come out below zero, and no inverse would tell.
+    sizes, axes = np.linalg.eigh((scatter + scatter.T) / (2 * mean))
+    sizes = np.maximum((1 - reg_covar) * np.maximum(sizes, 0) + reg_covar, _FLATTEST)
+    return np.asarray((axes * (np.exp(np.log(sizes).mean()) / sizes)) @ axes.T)

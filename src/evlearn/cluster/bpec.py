@@ -82,7 +82,7 @@ class BPEC(PrototypeClusterer):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The prototypes: objects, the clearest peak first.
+        The prototypes: objects, up to rounding, the clearest peak first.
     n_clusters_ : int
         The number of clusters.
     metrics_ : ndarray of shape (n_clusters, n_features, n_features)

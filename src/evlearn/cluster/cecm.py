@@ -1,10 +1,8 @@
 """CECM: evidential c-means that listens to must-link and cannot-link constraints."""
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -12,7 +10,7 @@ from evlearn.belief.types import FloatArray
 from evlearn.blocks import ArrayRows
 from evlearn.cluster import descent
 from evlearn.cluster.adaptive import AdaptiveModel, round_metrics
-from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.base import EvidentialClusterer, check_constraints, warn_if_unfinished
 from evlearn.cluster.constrained_descent import Outcome, Problem, descend
 from evlearn.cluster.constrained_rows import PENALTIES
 from evlearn.cluster.descent import Model
@@ -180,7 +178,8 @@ class CECM(EvidentialClusterer):
         """
         self._check_parameters()
         data = validate_data(self, X, dtype=[np.float64, np.float32])
-        constraints = _read_constraints(constraints, len(data))
+        check_constraints(constraints, len(data))
+        constraints = PairwiseConstraints() if constraints is None else constraints
         if len(data) < self.n_clusters:
             raise ValueError(
                 f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; take fewer clusters."
@@ -274,7 +273,7 @@ class CECM(EvidentialClusterer):
         return AdaptiveModel(costs, coordinates, prototypes, metrics, float(self.reg_covar))
 
     def _finish(self, data: FloatArray, problem: Problem, outcome: Outcome) -> None:
-        _warn_if_unfinished(outcome, self.max_iter)
+        warn_if_unfinished(outcome, len(outcome.history) - 1, self.max_iter, "the prototypes")
         state, model = outcome.state, outcome.state.model
         masses = model.assign(data)
         masses[problem.rows.objects] = state.masses
@@ -293,28 +292,6 @@ class CECM(EvidentialClusterer):
 
     def _report(self, iteration: int, objective: float) -> None:
         print(f"CECM iteration {iteration:>4}   objective {objective:.9g}", flush=True)
-
-
-def _read_constraints(constraints: Any, n_objects: int) -> PairwiseConstraints:
-    if constraints is None:
-        return PairwiseConstraints()
-    if not isinstance(constraints, PairwiseConstraints):
-        raise TypeError(
-            f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; "
-            "write PairwiseConstraints(must_link=..., cannot_link=...)."
-        )
-    constraints.check_objects(n_objects)
-    return constraints
-
-
-def _warn_if_unfinished(outcome: Outcome, max_iter: int) -> None:
-    if outcome.interrupted:
-        text = f"interrupted after {len(outcome.history) - 1} iterations; the result is the best state so far."
-    elif not outcome.converged:
-        text = f"the prototypes still moved after max_iter={max_iter} iterations; raise max_iter or tol."
-    else:
-        return
-    warnings.warn(text, ConvergenceWarning, stacklevel=4)
 
 
 __all__ = ["CECM"]

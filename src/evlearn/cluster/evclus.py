@@ -16,6 +16,7 @@ from evlearn.belief.types import FloatArray, IntArray
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
 from evlearn.cluster import pairs as pair_tools
+from evlearn.cluster.base import check_constraints, warn_if_unfinished
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
 from evlearn.cluster.irqp import (
     Descent,
@@ -26,7 +27,6 @@ from evlearn.cluster.irqp import (
     normalisation,
     random_masses,
     stratified,
-    warn_if_unfinished,
 )
 from evlearn.cluster.landmarks import LandmarkModel
 from evlearn.cluster.pairs import AllPairs, Transform
@@ -261,7 +261,7 @@ class EVCLUS(RowwiseClusterer):
                 f"solver={self.solver!r} needs data in memory, and X is {type(X).__name__}; use solver='landmark'."
             )
         data = self._read(X, reset=True)
-        _check_constraints(constraints, len(data))
+        check_constraints(constraints, len(data))
         focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
         fit = self._fit_exact if self.solver == "exact" else self._fit_stochastic
         fit(data, focal_sets, constraints, check_random_state(self.random_state))
@@ -440,7 +440,7 @@ class EVCLUS(RowwiseClusterer):
         state = min(states, key=lambda one: one.objective)
         if self._in_two_steps:
             state, focal_sets = self._refine_pairs(pairs, focal_sets, state, constraints, random)
-        warn_if_unfinished(state, self.max_iter)
+        self._warn(state)
         Y = state.masses @ focal_sets.conflict_matrix
         self._finish(data, state.masses, focal_sets, state, transform, random)
         self.conflict_, self.transformed_dissimilarities_ = pairs.conflicts(state.masses, Y, _SHOWN_PAIRS)
@@ -542,7 +542,7 @@ class EVCLUS(RowwiseClusterer):
             state = self._sweep(pairs, start, focal_sets, None, 0.0, random)
             if self._in_two_steps:
                 state, focal_sets = self._refine_pairs(pairs, focal_sets, state, None, random)
-            warn_if_unfinished(state, self.max_iter)
+            self._warn(state)
             landmarks = None if self._precomputed else known
             self._model = LandmarkModel(chosen, landmarks, state.masses, focal_sets, transform, self.metric)
             self.focal_sets_ = focal_sets
@@ -583,7 +583,7 @@ class EVCLUS(RowwiseClusterer):
             report=self._report if self.verbose else None,
         )
         if len(state.history) < _STOCHASTIC_SWEEPS:  # the last of them is an end by design, not a failure
-            warn_if_unfinished(state, self.max_iter)
+            self._warn(state)
         self._finish(data, state.masses, focal_sets, state, transform, random)
         shown = random.permutation(len(data))[:_SHOWN_PAIRS]
         self.conflict_, self.transformed_dissimilarities_ = self._along(data, shown)
@@ -616,6 +616,9 @@ class EVCLUS(RowwiseClusterer):
         self._model = self._make_model(data, chosen, np.ascontiguousarray(masses[chosen]), focal_sets, transform)
         self._publish_descent(state, transform)
 
+    def _warn(self, state: Descent) -> None:
+        warn_if_unfinished(state, len(state.history), self.max_iter, "the objective", steps="sweeps")
+
     def _publish_descent(self, state: Descent, transform: Transform) -> None:
         self.d0_ = transform.d0
         self.objective_ = state.objective
@@ -632,17 +635,6 @@ def _targets(distances: FloatArray, transform: Transform) -> FloatArray:
     delta = np.array(transform(distances), dtype=np.float64, order="C")
     np.fill_diagonal(delta, 0)
     return delta
-
-
-def _check_constraints(constraints: Any, n_objects: int) -> None:
-    if constraints is None:
-        return
-    if not isinstance(constraints, PairwiseConstraints):
-        raise TypeError(
-            f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; "
-            "write PairwiseConstraints(must_link=..., cannot_link=...)."
-        )
-    constraints.check_objects(n_objects)
 
 
 def _refuse_constraints(constraints: PairwiseConstraints | None, solver: str) -> None:

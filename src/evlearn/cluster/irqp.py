@@ -4,13 +4,11 @@ Given the masses of the partners, the best mass function of an object is one sma
 solves it for every object in turn, which never increases the objective; sweeps go on until they do not help.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
@@ -187,30 +185,6 @@ def descend(
         state.objective = exact()
     state.stress = state.objective - (penalty.value(M) if penalty else 0.0)
     return state
-
-
-def warn_if_unfinished(state: Descent, max_iter: int) -> None:
-    """Say so when a descent ended before it converged.
-
-    Parameters
-    ----------
-    state : Descent
-        Where it ended.
-    max_iter : int
-        The largest number of sweeps that was allowed.
-    """
-    if state.interrupted:
-        warnings.warn(
-            f"interrupted after {len(state.history)} sweeps; the result is the best state so far.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    elif not state.converged:
-        warnings.warn(
-            f"the objective still changed after max_iter={max_iter} sweeps; raise max_iter or tol.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
 
 
 def random_masses(n_objects: int, n_sets: int, random: np.random.RandomState) -> FloatArray:

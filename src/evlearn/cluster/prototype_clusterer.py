@@ -1,13 +1,11 @@
 """What methods with prototypes share: data of any size in, prototypes out, and masses where they are wanted."""
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from evlearn.belief import FocalSets
@@ -16,6 +14,7 @@ from evlearn.blocks import Rows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
 from evlearn.cluster.adaptive import AdaptiveModel
+from evlearn.cluster.base import warn_if_unfinished
 from evlearn.cluster.checkpoints import Checkpoint, digest_of
 from evlearn.cluster.descent import Descent, Model, descend
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
@@ -184,14 +183,7 @@ class PrototypeClusterer(RowwiseClusterer):
         self.objective_history_ = np.array(state.history)
         self.n_iter_ = len(state.history) - 1
         self.converged_ = state.converged
-        if state.interrupted:
-            message = f"interrupted after {self.n_iter_} iterations; the result is the best state so far."
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
-        elif not state.converged:
-            message = (
-                f"the objective still changed after max_iter={self.max_iter} iterations; raise max_iter or tol."
-            )
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warn_if_unfinished(state, self.n_iter_, self.max_iter, "the objective")
 
     def _publish_prototypes(self) -> None:
         self.cluster_centers_ = self._model.centers

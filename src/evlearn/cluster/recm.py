@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.spatial.distance import squareform
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
-from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.base import EvidentialClusterer, warn_if_unfinished
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
 from evlearn.cluster.irqp import random_masses
 from evlearn.cluster.pairs import distances_between, symmetric_dissimilarities
@@ -358,12 +357,7 @@ class RECM(EvidentialClusterer):
                 "nonmetric='shift' makes any dissimilarities Euclidean."
             )
             warnings.warn(message, UserWarning, stacklevel=3)
-        if state.interrupted:
-            message = f"interrupted after {len(state.history)} iterations; the result is the best state so far."
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
-        elif not state.converged:
-            message = f"the masses still changed after max_iter={self.max_iter} iterations; raise max_iter or tol."
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warn_if_unfinished(state, len(state.history), self.max_iter, "the masses")
 
     def _report(self, iteration: int, objective: float) -> None:
         print(f"RECM iteration {iteration:>4}   objective {objective:.9g}", flush=True)
