@@ -178,7 +178,7 @@ def test_copies_are_as_good_as_the_original(blobs, method):
 
 @all_methods
 def test_one_result_whatever_the_threads_and_processes(method):
-    X, _ = three_blobs(40_000, n_features=2)  # three tasks
+    X, _ = three_blobs(50_000, n_features=2)  # four tasks
     settings = {"focal_sets": "neighbor_pairs", "tol": 1e-3} | ({"n_neighbors": 10} if "BPEC" in method else {})
     first = make(method, n_jobs=1, **settings).fit(X)
     threads = make(method, n_jobs=2, **settings).fit(X)
