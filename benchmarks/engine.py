@@ -14,9 +14,13 @@ import json
 import os
 import platform
 import shutil
+import statistics
 import sys
 import time
+import warnings
+from contextlib import contextmanager, nullcontext
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from pathlib import Path
 
@@ -27,6 +31,7 @@ import numpy as np
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
+from sklearn.exceptions import ConvergenceWarning
 
 import evlearn
 from evlearn.belief import FocalSets
@@ -79,13 +84,12 @@ def cpu():
 
 def measure(fit, iterations):
     """CPU and wall seconds of an iteration: those of a long fit less those of a short one."""
-    fit(1)
     marks = []
     for count in (1, 1 + iterations):
         start = cpu(), time.perf_counter()
         model = fit(count)
         marks.append((cpu() - start[0], time.perf_counter() - start[1]))
-    return [(long - short) / iterations for short, long in zip(*marks, strict=True)], model
+    return *((long - short) / iterations for short, long in zip(*marks, strict=True)), model
 
 
 def bare_kernel(rows, max_iter):
@@ -94,7 +98,9 @@ def bare_kernel(rows, max_iter):
     costs = SetCosts.ecm(FocalSets.full(CLUSTERS), alpha=1, beta=2, delta=DELTA)
     model = EuclideanModel(costs, coordinates, coordinates.enter(starts())).seen_from(rows.origin)
     for _ in range(max_iter + 1):
-        parts = [model.collect(rows.read(block.start, block.stop)) for block in task_slices(len(rows))]
+        parts = [
+            model.collect(rows.read(block.start, block.stop)) for block in task_slices(len(rows), 4 * FEATURES)
+        ]
         model = model.solve(reduce(add, parts))
     return model
 
@@ -108,7 +114,7 @@ def bare_numpy(rows, max_iter):
         powers, sums = np.zeros(len(F)), np.zeros((CLUSTERS, FEATURES))
         centres = F @ V / size[:, None]
         squares = (centres**2).sum(axis=1)
-        for task in task_slices(len(rows)):
+        for task in task_slices(len(rows), 4 * FEATURES):
             whole = rows.read(task.start, task.stop)
             for block in row_blocks(len(whole), 4096):
                 X = whole[block]
@@ -127,47 +133,72 @@ def bare_numpy(rows, max_iter):
     return V
 
 
-def processes(rows, max_iter):
-    with joblib.parallel_config("loky", n_jobs=2):
-        return estimator(max_iter).fit(rows)
+def on_joblib(backend, n_jobs=None):
+    def fit(rows, max_iter):
+        with joblib.parallel_config(backend, n_jobs=n_jobs):
+            return estimator(max_iter).fit(rows)
+
+    return fit
 
 
-def on_dask(rows, max_iter):
-    with joblib.parallel_config("dask"):
-        return estimator(max_iter).fit(rows)
+@contextmanager
+def dask_cluster():
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="1GB") as cluster,
+        Client(cluster),
+    ):
+        yield on_joblib("dask")
 
 
-def run(name, rows, iterations):
-    """CPU and wall seconds per iteration of one engine, its prototypes, and the memory of its workers."""
-    if name == "dask":
-        from distributed import Client, LocalCluster
+@contextmanager
+def ray_cluster():
+    import ray
+    from ray.util.joblib import register_ray
 
-        with (
-            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="1GB") as cluster,
-            Client(cluster) as client,
-        ):
-            result = measure(lambda count: on_dask(rows, count), iterations)
-            memory = max(client.run(lambda: psutil.Process().memory_info().rss).values())
-        return *result, memory
-    if name == "ray":
-        import ray
-        from ray.util.joblib import register_ray
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    register_ray()
+    yield on_joblib("ray", 2)
+    ray.shutdown()
 
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-        register_ray()
 
-        def fit(count):
-            with joblib.parallel_config("ray", n_jobs=2):
-                return estimator(count).fit(rows)
+ENGINES = {
+    "kernel": lambda: nullcontext(bare_kernel),
+    "numpy": lambda: nullcontext(bare_numpy),
+    "threads": lambda: nullcontext(on_joblib("threading", 2)),
+    "processes": lambda: nullcontext(on_joblib("loky", 2)),
+    "dask": dask_cluster,
+    "ray": ray_cluster,
+}
 
-        result = measure(fit, iterations)
-        ray.shutdown()
-        return *result, 0
-    if name == "processes":
-        result = measure(lambda count: processes(rows, count), iterations)
-        return *result, max(child.memory_info().rss for child in psutil.Process().children(recursive=True))
-    fit = {"kernel": bare_kernel, "numpy": bare_numpy}[name]
-    return *measure(lambda count: fit(rows, count), iterations), psutil.Process().memory_info().rss
+
+def compare(name, rows, iterations, rounds):
+    """An engine and the bare loop in turns; the ratio is that to the bare loops before and after."""
+    with ENGINES[name]() as fit:
+        fit(rows, 1)  # workers start, and read what they import
+        bare = [measure(lambda count: bare_kernel(rows, count), iterations)[0]]
+        engine, wall = [], []
+        for _ in range(rounds):
+            seconds, elapsed, model = measure(lambda count: fit(rows, count), iterations)
+            engine.append(seconds)
+            wall.append(elapsed)
+            bare.append(measure(lambda count: bare_kernel(rows, count), iterations)[0])
+        children = [child.memory_info().rss for child in psutil.Process().children(recursive=True)]
+    around = [(before + after) / 2 for before, after in pairwise(bare)]
+    ratios = sorted(one / other for one, other in zip(engine, around, strict=True))
+    centers = getattr(model, "cluster_centers_", None)
+    return {
+        "engine": name,
+        "cpu_per_iteration": engine,
+        "wall_per_iteration": wall,
+        "bare_cpu_per_iteration": bare,
+        "ratio": statistics.median(ratios),
+        "ratios": ratios,
+        "largest_worker_bytes": max(children, default=psutil.Process().memory_info().rss),
+        "objective": getattr(model, "objective_", None),
+        "centers": None if centers is None else centers.tolist(),
+    }
 
 
 def main():
@@ -175,9 +206,11 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, default=50_000_000)
     parser.add_argument("--iterations", type=int, default=5)
-    parser.add_argument("--engines", nargs="+", default=["kernel", "processes", "dask", "kernel", "numpy", "ray"])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--engines", nargs="+", default=["threads", "processes", "dask", "numpy"], choices=ENGINES)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
     data = generate(arguments.folder, arguments.rows)
     start = cpu()
     results = []
@@ -185,32 +218,24 @@ def main():
         spill = cpu() - start
         print(f"{len(rows):,} rows, read from Parquet to a memory map in {spill:.1f} s of CPU", flush=True)
         for name in arguments.engines:
-            (seconds, wall), model, memory = run(name, rows, arguments.iterations)
-            centers = getattr(model, "cluster_centers_", None)
-            results.append(
-                {
-                    "engine": name,
-                    "cpu": seconds,
-                    "wall": wall,
-                    "worker_bytes": memory,
-                    "objective": getattr(model, "objective_", None),
-                    "centers": None if centers is None else np.asarray(centers).tolist(),
-                }
-            )
+            one = compare(name, rows, arguments.iterations, arguments.rounds)
+            results.append(one)
             print(
-                f"{name:10s} {seconds:7.3f} s CPU, {wall:7.3f} s per iteration, {memory / 1e6:6.0f} MB", flush=True
+                f"{name:10s} {one['ratio']:.2f} x bare ({one['ratios'][0]:.2f} to {one['ratios'][-1]:.2f}); "
+                f"{min(one['cpu_per_iteration']):.2f} s CPU, {min(one['wall_per_iteration']):.2f} s elapsed; "
+                f"{one['largest_worker_bytes'] / 1e6:.0f} MB in the largest process",
+                flush=True,
             )
-    bare = min(one["cpu"] for one in results if one["engine"] == "kernel")
-    for one in results:
-        print(f"{one['engine']:10s} {one['cpu'] / bare:5.2f} x the bare loop")
-    fitted = [one["centers"] for one in results if one["centers"] is not None]
-    print("identical prototypes:", all(one == fitted[0] for one in fitted))
+    fitted = [one.pop("centers") for one in results]
+    fitted = [one for one in fitted if one is not None]
+    identical = all(one == fitted[0] for one in fitted)
+    print("identical prototypes:", identical)
     if arguments.json:
         record = {
             "rows": arguments.rows,
             "spill_cpu": spill,
-            "results": [{key: value for key, value in one.items() if key != "centers"} for one in results],
-            "identical": all(one == fitted[0] for one in fitted),
+            "identical": identical,
+            "results": results,
             "evlearn": evlearn.__version__,
             "python": platform.python_version(),
             "numpy": np.__version__,

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 #: Rows of a block: a block of masses stays in cache, and the cost of a NumPy call vanishes.
 BLOCK_ROWS = 1 << 14
-_LARGEST_TASK = 1 << 20
+_TASKS = 16
+_TASK_BYTES = 1 << 27
 
 
 def row_blocks(n_rows: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
@@ -32,26 +33,28 @@ def row_blocks(n_rows: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
         yield slice(start, min(start + block_rows, n_rows))
 
 
-def task_slices(n_rows: int) -> list[slice]:
-    """Slices for tasks that may run in other processes: large enough to be worth a message, and never too large.
+def task_slices(n_rows: int, row_bytes: int) -> list[slice]:
+    """Slices for tasks that may run in other processes: few, because each costs an engine milliseconds.
 
-    They depend on the number of rows alone, so that sums over them in order are the same wherever they are made.
+    They depend on the size of the data alone, so that sums over them in order are the same wherever they are made.
 
     Parameters
     ----------
     n_rows : int
         How many rows there are.
+    row_bytes : int
+        The bytes of a row.
 
     Returns
     -------
     list of slice
-        The slices, in order.
+        The slices, in order: sixteen, but for small or very large data.
 
     Examples
     --------
     >>> from evlearn.slices import task_slices
-    >>> len(task_slices(10_000)), len(task_slices(1_000_000)), len(task_slices(100_000_000))
-    (1, 31, 96)
+    >>> len(task_slices(10_000, 40)), len(task_slices(1_000_000, 40)), len(task_slices(1_000_000_000, 40))
+    (1, 16, 299)
     """
-    rows = min(max(n_rows // 32, BLOCK_ROWS), _LARGEST_TASK)
-    return list(row_blocks(n_rows, -(-rows // BLOCK_ROWS) * BLOCK_ROWS))
+    rows = max(min(-(-n_rows // _TASKS), _TASK_BYTES // row_bytes), BLOCK_ROWS)
+    return list(row_blocks(n_rows, rows))

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
-from evlearn.blocks.rows import ArrayRows
+from evlearn.blocks.rows import ArrayRows, run_tasks
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.blocks.targets import need_pyarrow
 
@@ -53,11 +53,11 @@ def open_parquet(
     scratch = Scratch(folder)
     file = MappedFile(scratch.path, dtype.str, (sum(counts), len(names)))
     starts = np.cumsum([0, *counts[:-1]])
-    tasks = (
+    tasks = [
         delayed(_spill)(part, names, file, int(start), origin) for part, start in zip(parts, starts, strict=True)
-    )
+    ]
     try:
-        Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+        run_tasks(tasks, n_jobs)
     except BaseException:
         scratch.close()
         raise

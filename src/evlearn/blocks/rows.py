@@ -205,8 +205,7 @@ class ArrayRows(Rows):
         list
             The results, in the order of the blocks.
         """
-        tasks = (delayed(_apply)(function, self, weights, block) for block in task_slices(self.n_rows))
-        return list(Parallel(n_jobs=n_jobs, prefer="threads")(tasks))
+        return run_tasks([delayed(_apply)(function, self, weights, block) for block in self._tasks()], n_jobs)
 
     def write(self, function: Function, target: Target, *, n_jobs: int | None = None) -> None:
         """Call ``function(block)`` for all blocks and put the results, which have as many rows, where they belong.
@@ -220,8 +219,7 @@ class ArrayRows(Rows):
         n_jobs : int or None, default=None
             How many workers.
         """
-        tasks = (delayed(_put)(function, self, target, block) for block in task_slices(self.n_rows))
-        Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+        run_tasks([delayed(_put)(function, self, target, block) for block in self._tasks()], n_jobs)
 
     def take(self, indices: Any) -> Any:
         """Some rows, in memory.
@@ -255,9 +253,31 @@ class ArrayRows(Rows):
         state.update(_scratch=None)
         return state
 
+    def _tasks(self) -> list[slice]:
+        return task_slices(self.n_rows, self.n_features * self.dtype.itemsize)
+
     def _to_file(self) -> MappedFile:
         self._scratch, file = spill(self._source, self._folder)
         return file
+
+
+def run_tasks(tasks: list[Any], n_jobs: int | None) -> list[Any]:
+    """Run tasks by joblib's active backend, or by threads.
+
+    Parameters
+    ----------
+    tasks : list
+        What `joblib.delayed` made.
+    n_jobs : int or None
+        How many workers; see joblib.
+
+    Returns
+    -------
+    list
+        The results, in order.
+    """
+    # Tasks are few and large: one by one and all at once, or an engine would leave workers without work.
+    return list(Parallel(n_jobs=n_jobs, prefer="threads", batch_size=1, pre_dispatch="all")(tasks))
 
 
 def _apply(function: Function, rows: ArrayRows, weights: ArrayRows | None, block: slice) -> Any:
