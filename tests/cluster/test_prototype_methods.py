@@ -287,7 +287,7 @@ def test_a_real_interrupt_keeps_the_best_state_so_far():
         "import numpy as np\n"
         "from evlearn.cluster import ECM\n"
         "X = np.random.default_rng(0).standard_normal((20000, 3))\n"
-        "model = ECM(3, tol=0, max_iter=1000000, n_init=1000, n_jobs=2, verbose=1).fit(X)\n"
+        "model = ECM(3, tol=0, max_iter=1000000, n_init=3, n_jobs=2, verbose=1).fit(X)\n"
         "same = np.array_equal(model.predict_mass(X).masses, model.masses_)\n"
         "print('kept', np.isfinite(model.objective_), len(model.labels_), same)\n"
     )
@@ -342,6 +342,15 @@ def test_rows_of_a_frame_keep_their_names(blobs, method):
     model = make(method).fit(pd.DataFrame(blobs[0], index=names))
     assert list(model.credal_partition_.object_names) == names
     assert make(method).fit(pd.DataFrame(blobs[0])).credal_partition_.object_names is None
+
+
+def test_named_rows_do_not_mind_that_masses_go_to_parquet_files(blobs, tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(blobs[0], index=[f"row {k}" for k in range(300)])
+    model = make("ECM", masses_file=tmp_path / "masses.parquet").fit(frame)
+    assert model.converged_
+    assert not hasattr(model, "credal_partition_")
+    assert len(pd.read_parquet(tmp_path / "masses.parquet")) == 300
 
 
 @pytest.mark.parametrize("method", ["ECM", "ECM adaptive", "CCM", "BPEC"])

@@ -100,6 +100,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _name_objects(self, X: Any) -> None:
         """Give the partition the row names of a pandas frame, where it has any but the plain numbers."""
         index = getattr(X, "index", None)
+        if "credal_partition_" not in self.__dict__:  # the masses are in Parquet files
+            return
         if index is not None and hasattr(X, "iloc") and type(index).__name__ != "RangeIndex":
             self.credal_partition_ = self.credal_partition_.rename(object_names=[str(name) for name in index])
 
