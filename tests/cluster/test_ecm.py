@@ -389,9 +389,8 @@ def test_objects_in_portions_lead_to_where_all_at_once_do(metric):
         model.partial_fit(X[start : start + 400])
         apart.append(np.abs(model.cluster_centers_ - whole.cluster_centers_).max())
     assert model.n_samples_seen_ == 8000
-    # What objects told the first prototypes is kept: they come nearer, and take their time.
-    assert 0.5 > apart[0] > apart[4] > apart[9] > apart[14] > apart[19]
-    assert apart[19] < 0.6 * apart[0]
+    assert 0.5 > apart[0] > apart[4] > apart[9]
+    assert apart[19] < 0.25 * apart[0]
     assert adjusted_rand_score(whole.labels_, model.predict(X)) > 0.9
     np.testing.assert_allclose(model.predict_proba(X[:100]).sum(axis=1), 1, rtol=0, atol=1e-12)
 
@@ -401,7 +400,7 @@ def test_one_portion_is_one_iteration():
     weights = np.linspace(1, 2, len(X))
     portion = ECM(3, init=V).partial_fit(X, sample_weight=weights)
     model = ECM(3, init=V, max_iter=1, tol=0).fit(X, sample_weight=weights)
-    np.testing.assert_array_equal(portion.cluster_centers_, model.cluster_centers_)
+    np.testing.assert_allclose(portion.cluster_centers_, model.cluster_centers_, rtol=1e-13)
     assert portion.delta_ == model.delta_
 
 

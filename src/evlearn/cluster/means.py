@@ -17,6 +17,7 @@ _OF_A_FIT = (
     *("credal_partition_", "masses_", "labels_"),
     *("objective_", "objective_history_", "n_iter_", "converged_"),
 )
+_FORGETTING = 0.7  # 1 keeps all portions alike, less forgets the first of them; above 0.5 the sums still settle
 
 
 class MeansClusterer(PrototypeClusterer):
@@ -80,7 +81,12 @@ class MeansClusterer(PrototypeClusterer):
                 self._model: Model = self._first_model(progress)
                 self.delta_ = progress.delta
             some = collect(rows, self._model, None if weights is None else rows.align(weights), self.n_jobs)
-        self._statistics: Statistics = some if first else self._statistics + some
+        weight = float(len(rows) if weights is None else weights.sum())
+        self._seen_weight: float = weight + (0.0 if first else self._seen_weight)
+        # What was told long ago was told to prototypes that were not good yet: it counts less and less.
+        share = (weight / self._seen_weight) ** _FORGETTING
+        some = some * (share / weight)
+        self._statistics: Statistics = some if first else self._statistics * (1 - share) + some
         self._model = self._model.solve(self._statistics)
         self.focal_sets_ = self._model.costs.focal_sets
         self._publish_prototypes()

@@ -174,7 +174,7 @@ class PrototypeClusterer(RowwiseClusterer):
 
     def _finish(self, state: Descent, delta: float) -> None:
         self._model = state.model
-        for name in ("_statistics", "n_samples_seen_"):
+        for name in ("_statistics", "_seen_weight", "n_samples_seen_"):
             self.__dict__.pop(name, None)
         self.focal_sets_ = state.model.costs.focal_sets
         self._publish_prototypes()

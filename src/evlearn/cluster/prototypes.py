@@ -248,6 +248,10 @@ class Statistics:
             scatter = self.scatter + other.scatter
         return Statistics(self.cost + other.cost, self.powers + other.powers, self.sums + other.sums, scatter)
 
+    def __mul__(self, factor: float) -> "Statistics":
+        scatter = None if self.scatter is None else self.scatter * factor
+        return Statistics(self.cost * factor, self.powers * factor, self.sums * factor, scatter)
+
 
 def masses_of_costs(costs: FloatArray, beta: float) -> FloatArray:
     r"""The masses that minimise :math:`\sum_jm_j^\beta s_j`; sets that cost nothing share the mass equally.
