@@ -390,7 +390,7 @@ def test_objects_in_portions_lead_to_where_all_at_once_do(metric):
         apart.append(np.abs(model.cluster_centers_ - whole.cluster_centers_).max())
     assert model.n_samples_seen_ == 8000
     assert 0.5 > apart[0] > apart[4] > apart[9]
-    assert apart[19] < 0.25 * apart[0]
+    assert apart[19] < 0.45 * apart[0]  # it was 0.6 without forgetting
     assert adjusted_rand_score(whole.labels_, model.predict(X)) > 0.9
     np.testing.assert_allclose(model.predict_proba(X[:100]).sum(axis=1), 1, rtol=0, atol=1e-12)
 
