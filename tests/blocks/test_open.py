@@ -158,6 +158,11 @@ def broken(folder):
     return path
 
 
+def text(folder):
+    (folder / "data.csv").write_text("a,b\n1,2\n")
+    return folder / "data.csv"
+
+
 def empty_folder(folder):
     (folder / "empty").mkdir()
     return folder / "empty"
@@ -171,6 +176,8 @@ def empty_folder(folder):
         (lambda folder: write(folder, a=["x", "y"]), "column 'a' holds string"),
         (lambda folder: write(folder, a=pa.array([], pa.float64())), "has no rows"),
         (broken, "broken.parquet cannot be read as Parquet"),
+        (lambda folder: broken(folder).parent, "cannot be read as Parquet, .* read others with pandas"),
+        (text, "data.csv cannot be read as Parquet, .* read others with pandas"),
         (empty_folder, "holds no files that end in .parquet"),
         (lambda folder: iter([]), "X gave no rows"),
         (lambda folder: [X, X[:, :2]], "must be matrices of one width"),

@@ -5,6 +5,8 @@ parts.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +41,8 @@ def open_parquet(
     """
     dataset = _open(path)
     names = _columns(dataset)
-    parts = [part for fragment in dataset.get_fragments() for part in fragment.split_by_row_group()]
+    with _explaining(path):
+        parts = [part for fragment in dataset.get_fragments() for part in fragment.split_by_row_group()]
     # Not count_rows(), which counts the whole file.
     counts = [sum(group.num_rows for group in part.row_groups) for part in parts]
     if sum(counts) == 0:
@@ -48,7 +51,8 @@ def open_parquet(
         np.float32 if all(_is_single(dataset.schema.field(one).type) for one in names) else np.float64
     )
     first = next(part for part, count in zip(parts, counts, strict=True) if count)
-    sample = _to_array(first.head(_BATCH_ROWS, columns=names), np.float64, 0.0)
+    with _explaining(path):
+        sample = _to_array(first.head(_BATCH_ROWS, columns=names), np.float64, 0.0)
     origin = sample.mean(axis=0).astype(dtype).astype(np.float64)
     scratch = Scratch(folder)
     file = MappedFile(scratch.path, dtype.str, (sum(counts), len(names)))
@@ -72,10 +76,8 @@ def _open(path: str | os.PathLike[str]) -> Any:
     files = [path] if path.is_file() else _files(path)
     if not files:
         raise ValueError(f"the folder {path.name!r} holds no files that end in .parquet.")
-    try:
+    with _explaining(path):
         return pyarrow.dataset.dataset([str(file) for file in files], format="parquet")
-    except (pyarrow.ArrowInvalid, OSError) as error:
-        raise ValueError(f"{path.name} cannot be read as Parquet: {error}") from error
 
 
 def _files(folder: Path) -> list[Path]:
@@ -106,14 +108,26 @@ def _is_single(kind: Any) -> bool:
 
 
 def _spill(part: Any, names: list[str], file: MappedFile, start: int, origin: Any) -> None:
+    batches = part.to_batches(columns=names, batch_size=_BATCH_ROWS)
+    while True:
+        with _explaining(part.path):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        file.write(start, _to_array(batch, file.dtype, origin))
+        start += len(batch)
+
+
+@contextmanager
+def _explaining(path: str | os.PathLike[str]) -> Iterator[None]:
     pyarrow = need_pyarrow()
     try:
-        for batch in part.to_batches(columns=names, batch_size=_BATCH_ROWS):
-            if len(batch):
-                file.write(start, _to_array(batch, file.dtype, origin))
-                start += len(batch)
+        yield
     except (pyarrow.ArrowInvalid, OSError) as error:
-        raise ValueError(f"{Path(part.path).name} cannot be read as Parquet: {error}") from error
+        raise ValueError(
+            f"{Path(path).name} cannot be read as Parquet, the only kind of file that X may name; read others "
+            f"with pandas or polars and give the frame. Parquet's own words: {error}"
+        ) from error
 
 
 def _to_array(batch: Any, dtype: Any, origin: Any) -> Any:
