@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +21,13 @@ from evlearn.partition import CredalPartition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.hulls import cluster_hulls
+from evlearn.plotting.legends import cluster_key, draw_legend, key, shortened
 from evlearn.plotting.plane import place
 from evlearn.plotting.sampling import sample, share_out
 
 _MOST_IN_LEGEND = 8  # clusters; with the four kinds of mark there are twelve entries
 _MOST_IN_PICTURE = 60  # names of clusters
-_LONGEST_NAME = 24
 _CROWD = 2000  # drawn objects
-_LEGEND_MARKER_AREA = 36.0
 _HULL_STYLES = {"lower": "-", "upper": (0, (5, 2.5))}
 
 
@@ -369,7 +368,7 @@ class CredalPartitionDisplay:
         return self.ax_.text(
             x,
             y,
-            _shortened(self.cluster_names[cluster]),
+            shortened(self.cluster_names[cluster]),
             color=palette.cluster_shade(cluster),
             fontsize="small",
             fontweight="bold",
@@ -382,33 +381,25 @@ class CredalPartitionDisplay:
     def _draw_legend(self) -> Legend:
         n_clusters = len(self.cluster_names)
         if n_clusters <= _MOST_IN_LEGEND:
-            handles = [_cluster_key(cluster, name) for cluster, name in enumerate(self.cluster_names)]
+            handles = [cluster_key(cluster, name) for cluster, name in enumerate(self.cluster_names)]
             title = "cluster"
         else:
             handles = []
             title = f"{n_clusters} clusters" + (",\nnamed in the picture" if self.names_ else "")
         handles += self._mark_keys()
-        # Beside the axes if a layout makes room there, as in a figure of our own; else a neighbour may be there.
-        if self.figure_.get_layout_engine() is not None:
-            anchor = (1, 1)
-            return self.ax_.legend(
-                handles=handles, loc="upper left", title=title, bbox_to_anchor=anchor, frameon=False
-            )
-        # With many objects, looking for the best corner takes long.
-        corner: Literal["best", "upper right"] = "upper right" if len(self.drawn_) > _CROWD else "best"
-        return self.ax_.legend(handles=handles, loc=corner, title=title, fontsize="x-small", framealpha=0.6)
+        return draw_legend(self.ax_, handles, title, crowded=len(self.drawn_) > _CROWD)
 
     def _mark_keys(self) -> list[Line2D]:
         """What torn objects, outliers and hulls look like, as far as the picture has them."""
         grey = "0.35"
         keys = []
         if self.torn.any():
-            keys.append(_key("torn", marker="o", markerfacecolor="white", markeredgecolor=grey))
+            keys.append(key("torn", marker="o", markerfacecolor="white", markeredgecolor=grey))
         if self.outliers.any():
-            keys.append(_key("outlier", marker=palette.OUTLIER_MARKER, markeredgecolor=palette.OUTLIER_COLOR))
+            keys.append(key("outlier", marker=palette.OUTLIER_MARKER, markeredgecolor=palette.OUTLIER_COLOR))
         for kind, lines in (("lower", self.lower_lines_), ("upper", self.upper_lines_)):
             if any(line is not None for line in lines):
-                keys.append(_key(f"{kind} approximation", color=grey, linestyle=_HULL_STYLES[kind]))
+                keys.append(key(f"{kind} approximation", color=grey, linestyle=_HULL_STYLES[kind]))
         return keys
 
 
@@ -429,24 +420,3 @@ def _partition_of(estimator: Any, X: Any) -> CredalPartition:
         )
     predicted: CredalPartition = estimator.predict_mass(X)
     return predicted
-
-
-def _cluster_key(cluster: int, name: str) -> Line2D:
-    return _key(
-        _shortened(name),
-        marker=palette.cluster_marker(cluster),
-        markersize=np.sqrt(palette.marker_area(cluster, _LEGEND_MARKER_AREA)),
-        markerfacecolor=palette.cluster_color(cluster),
-        markeredgecolor=palette.cluster_shade(cluster),
-    )
-
-
-def _key(label: str, **style: Any) -> Line2D:
-    return Line2D([], [], label=label, **({"linestyle": "none"} | style))
-
-
-def _shortened(name: str) -> str:
-    if len(name) > _LONGEST_NAME and "$" not in name:  # half a formula is none
-        name = f"{name[: _LONGEST_NAME - 1]}…"
-    # matplotlib leaves labels out that begin with an underscore.
-    return f" {name}" if name.startswith("_") else name

@@ -1,0 +1,104 @@
+"""What stands in a legend, and where it stands."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+
+from evlearn.plotting import palette
+
+_LONGEST_NAME = 24
+_MARKER_AREA = 36.0
+
+
+def draw_legend(ax: Axes, handles: Sequence[Line2D], title: str, *, crowded: bool) -> Legend:
+    """A legend beside the axes, or on them where no layout makes room beside them.
+
+    Parameters
+    ----------
+    ax : Axes
+        What it explains.
+    handles : sequence of Line2D
+        Its entries.
+    title : str
+        What stands above them.
+    crowded : bool
+        Whether there are so many marks that looking for the best corner takes long.
+
+    Returns
+    -------
+    Legend
+        The legend.
+    """
+    # Beside the axes if a layout makes room there, as in a figure of our own; else a neighbour may be there.
+    if ax.figure.get_layout_engine() is not None:
+        anchor = (1, 1)
+        return ax.legend(handles=handles, loc="upper left", title=title, bbox_to_anchor=anchor, frameon=False)
+    corner: Literal["best", "upper right"] = "upper right" if crowded else "best"
+    return ax.legend(handles=handles, loc=corner, title=title, fontsize="x-small", framealpha=0.6)
+
+
+def cluster_key(cluster: int, name: str, **style: Any) -> Line2D:
+    """The entry of a cluster: its marker.
+
+    Parameters
+    ----------
+    cluster : int
+        The number of the cluster.
+    name : str
+        Its name.
+    **style : object
+        More properties of the line.
+
+    Returns
+    -------
+    Line2D
+        The entry.
+    """
+    marker: dict[str, Any] = {
+        "marker": palette.cluster_marker(cluster),
+        "markersize": np.sqrt(palette.marker_area(cluster, _MARKER_AREA)),
+        "markerfacecolor": palette.cluster_color(cluster),
+        "markeredgecolor": palette.cluster_shade(cluster),
+    }
+    return key(shortened(name), **(marker | style))
+
+
+def key(label: str, **style: Any) -> Line2D:
+    """An entry of a legend, without a line unless `style` has one.
+
+    Parameters
+    ----------
+    label : str
+        What it says.
+    **style : object
+        Properties of the line and its marker.
+
+    Returns
+    -------
+    Line2D
+        The entry.
+    """
+    return Line2D([], [], label=label, **({"linestyle": "none"} | style))
+
+
+def shortened(name: str) -> str:
+    """A name of a length that leaves room for the picture.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+
+    Returns
+    -------
+    str
+        The name or its beginning.
+    """
+    if len(name) > _LONGEST_NAME and "$" not in name:  # half a formula is none
+        name = f"{name[: _LONGEST_NAME - 1]}…"
+    # matplotlib leaves labels out that begin with an underscore.
+    return f" {name}" if name.startswith("_") else name
