@@ -7,8 +7,16 @@ except ImportError as error:
         "evlearn.plotting needs matplotlib; install it with `pip install evidential-learn[plot]`."
     ) from error
 
+from evlearn.plotting.contour_display import MassContourDisplay
 from evlearn.plotting.delta_bel_display import DeltaBelDisplay
+from evlearn.plotting.objective_display import ObjectiveDisplay
 from evlearn.plotting.partition_display import CredalPartitionDisplay
 from evlearn.plotting.shepard_display import ShepardDisplay
 
-__all__ = ["CredalPartitionDisplay", "DeltaBelDisplay", "ShepardDisplay"]
+__all__ = [
+    "CredalPartitionDisplay",
+    "DeltaBelDisplay",
+    "MassContourDisplay",
+    "ObjectiveDisplay",
+    "ShepardDisplay",
+]

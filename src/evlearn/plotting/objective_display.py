@@ -1,0 +1,184 @@
+"""How a fit went: the objective after each iteration, and whether it had settled at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.legend import Legend
+from matplotlib.ticker import MaxNLocator
+
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.parameters import check_choice
+from evlearn.plotting import palette
+from evlearn.plotting.axes import open_axes
+
+_GID = "evlearn-objective"  # by which lines that are there already are counted
+_LINE_STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+
+
+class ObjectiveDisplay:
+    """The objective of a fit against its iterations.
+
+    The legend tells the last value, and whether the fit converged; the last value is marked by a filled marker if
+    it did and by a hollow one if it did not. Several fits drawn on the same axes have different colours, lines and
+    markers.
+
+    Make it with `from_estimator`.
+
+    Parameters
+    ----------
+    history : ndarray of shape (n_values,)
+        The objective after each iteration.
+    converged : bool
+        Whether the fit converged.
+    first_iteration : int
+        The iteration of the first value: 0 where it was taken before the first iteration, else 1.
+    name : str
+        What to call the fit.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the picture is drawn.
+    figure_ : matplotlib Figure
+        The figure around it.
+    line_ : matplotlib Line2D
+        The objective, with a marker at the last value.
+    legend_ : matplotlib Legend or None
+        The last value, and whether the fit converged.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from evlearn.cluster import ECM
+    >>> from evlearn.datasets import load_butterfly
+    >>> from evlearn.plotting import ObjectiveDisplay
+    >>> model = ECM(n_clusters=2, delta=5, random_state=0).fit(load_butterfly().data)
+    >>> display = ObjectiveDisplay.from_estimator(model)
+    >>> len(display.history) == model.n_iter_ + 1
+    True
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(self, *, history: FloatArray, converged: bool, first_iteration: int, name: str) -> None:
+        self.history = history
+        self.converged = converged
+        self.first_iteration = first_iteration
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        name: str | None = None,
+        kind: str = "objective",
+        ax: Axes | None = None,
+        legend: bool = True,
+    ) -> ObjectiveDisplay:
+        """The objective of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            Has the attributes ``objective_history_``, ``n_iter_`` and ``converged_``.
+        name : str or None, default=None
+            What to call the fit in the legend; None means the name of the class.
+        kind : {"objective", "distance"}, default="objective"
+            What to draw: the objective, or its distance to the last value on a logarithmic scale. A straight line
+            that falls says that each iteration removes the same part of what is left.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure. Give the ``ax_`` of another display to compare fits.
+        legend : bool, default=True
+            Whether to write the last value and whether the fit converged.
+
+        Returns
+        -------
+        ObjectiveDisplay
+            The picture, drawn.
+        """
+        missing = [
+            attribute
+            for attribute in ("objective_history_", "n_iter_", "converged_")
+            if not hasattr(estimator, attribute)
+        ]
+        if missing:
+            raise ValueError(
+                f"estimator must be fitted and have {' and '.join(missing)}, got {estimator!r}; "
+                "call its fit first."
+            )
+        history = np.asarray(estimator.objective_history_)
+        display = cls(
+            history=history,
+            converged=bool(estimator.converged_),
+            first_iteration=0 if len(history) > estimator.n_iter_ else 1,
+            name=type(estimator).__name__ if name is None else name,
+        )
+        return display.plot(ax, kind=kind, legend=legend)
+
+    def plot(self, ax: Axes | None = None, *, kind: str = "objective", legend: bool = True) -> ObjectiveDisplay:
+        """Draw the picture, again or elsewhere.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        kind : {"objective", "distance"}, default="objective"
+            What to draw, see `from_estimator`.
+        legend : bool, default=True
+            Whether to write the last value and whether the fit converged.
+
+        Returns
+        -------
+        ObjectiveDisplay
+            The display itself.
+        """
+        check_choice("kind", kind, ("objective", "distance"))
+        self.ax_: Axes
+        self.figure_: Figure | SubFigure
+        self.ax_, self.figure_ = open_axes(ax)
+        number = sum(line.get_gid() == _GID for line in self.ax_.lines)
+        iterations, values = self._points(kind)
+        (self.line_,) = self.ax_.plot(
+            iterations,
+            values,
+            label=self._label(),
+            color=palette.cluster_shade(number),
+            linestyle=_LINE_STYLES[number % len(_LINE_STYLES)],
+            linewidth=1.6,
+            marker=palette.cluster_marker(number),
+            markevery=[-1] if len(values) else None,
+            markersize=np.sqrt(palette.marker_area(number, 50)),
+            markerfacecolor=palette.cluster_color(number) if self.converged else "white",
+            markeredgewidth=1.2,
+            gid=_GID,
+        )
+        self._set_frame(kind)
+        self.legend_: Legend | None = self.ax_.legend(fontsize="small") if legend else None
+        return self
+
+    def _points(self, kind: str) -> tuple[IntArray, FloatArray]:
+        iterations = self.first_iteration + np.arange(len(self.history))
+        if kind == "objective":
+            return iterations, self.history
+        distances = np.abs(self.history - self.history[-1])
+        seen = distances > 0  # a logarithmic scale has no zero
+        return iterations[seen], distances[seen]
+
+    def _set_frame(self, kind: str) -> None:
+        self.ax_.set_xlabel("iteration")
+        self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if kind == "distance":
+            self.ax_.set_ylabel("distance to the last objective")
+            self.ax_.set_yscale("log")
+        else:
+            self.ax_.set_ylabel("objective")
+
+    def _label(self) -> str:
+        n_iterations = self.first_iteration + len(self.history) - 1
+        ending = "converged" if self.converged else "not converged"
+        plural = "" if n_iterations == 1 else "s"
+        return f"{self.name}: {self.history[-1]:.4g}, {ending} after {n_iterations:,} iteration{plural}"
