@@ -37,6 +37,41 @@ def place(X: Any, features: Sequence[int | str] | None, n_objects: int) -> tuple
     return _numbers(_columns(table, [first, second])), (names[first], names[second])
 
 
+def cut(X: Any, features: Sequence[int | str] | None) -> tuple[FloatArray, tuple[int, int], list[str]]:
+    """All attributes, and the two that span a plane in their space.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_objects, n_attributes)
+        The attributes.
+    features : sequence of two int or str, or None
+        The two, by number or column name; None takes the only two.
+
+    Returns
+    -------
+    values : ndarray of shape (n_objects, n_attributes)
+        The attributes.
+    axes : tuple of two int
+        The numbers of the two.
+    names : list of str
+        The names of all attributes.
+    """
+    table = X if hasattr(X, "shape") else np.asarray(X)
+    _check_shape(table.shape, table.shape[0] if table.shape else 0)
+    if table.shape[0] == 0:
+        raise ValueError("X has no rows; give the objects whose plane is to be shown.")
+    names = _column_names(table)
+    if features is None and len(names) > 2:
+        raise ValueError(
+            f"X has {len(names)} attributes and the plane has two; choose them with `features`, and the others "
+            "are fixed at their means."
+        )
+    axes = _positions((0, 1) if features is None else features, names)
+    if axes[0] == axes[1]:
+        raise ValueError(f"features must name two different columns of X, got {features!r}.")
+    return _numbers(table), axes, names
+
+
 def _check_shape(shape: tuple[int, ...], n_objects: int) -> None:
     if len(shape) != 2:
         raise ValueError(
