@@ -20,6 +20,7 @@ from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.partition import CredalPartition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
+from evlearn.plotting.fitted import fitted_partition
 from evlearn.plotting.hulls import cluster_hulls
 from evlearn.plotting.legends import cluster_key, draw_legend, key, shortened
 from evlearn.plotting.plane import place
@@ -404,12 +405,7 @@ class CredalPartitionDisplay:
 
 
 def _partition_of(estimator: Any, X: Any) -> CredalPartition:
-    fitted = getattr(estimator, "credal_partition_", None)
-    if not isinstance(fitted, CredalPartition):
-        raise ValueError(
-            f"estimator must be fitted and have a credal_partition_, got {estimator!r}; "
-            "call its fit first, or use from_partition."
-        )
+    fitted = fitted_partition(estimator)
     n_objects = X.shape[0] if hasattr(X, "shape") and len(X.shape) else len(X)
     if n_objects == len(fitted):
         return fitted

@@ -1,0 +1,256 @@
+"""Who is torn between which clusters: a matrix with a row and a column for each cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.colorbar import Colorbar
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.text import Text
+
+from evlearn.belief.types import FloatArray
+from evlearn.partition import CredalPartition
+from evlearn.plotting import palette
+from evlearn.plotting.axes import open_axes
+from evlearn.plotting.fitted import fitted_partition
+from evlearn.plotting.legends import shortened
+from evlearn.slices import row_blocks
+
+_MOST_WITH_NUMBERS = 12  # clusters
+_MOST_NAMES = 40
+_SHORT = 3  # letters of a name that need not be turned
+_DARK = 0.55  # the part of a colour scale from which on text is white
+
+
+class DoubtDisplay:
+    r"""The matrix of doubts: how much mass is sure of a cluster, and how much is torn between which clusters.
+
+    The cell of one cluster, on the diagonal, is the average mass of being surely in it. The cell of two clusters
+    is the average mass of the sets that hold both; larger sets share their mass equally among their pairs:
+
+    .. math::
+
+        D_{kk} = \frac{1}{n} \sum_i m_i(\{\omega_k\}), \qquad
+        D_{kl} = \frac{1}{n} \sum_i \sum_{A \ni \omega_k, \omega_l} \frac{m_i(A)}{\binom{|A|}{2}}.
+
+    The cells that are drawn and the average mass of the empty set add up to one. The two kinds of cell have colour
+    scales of their own, because sure mass is often much larger.
+
+    Make it with `from_estimator` or `from_partition`; the constructor takes what these have computed.
+
+    Parameters
+    ----------
+    doubts : ndarray of shape (n_clusters, n_clusters)
+        The matrix, symmetric.
+    empty_mass : float
+        The average mass of the empty set.
+    n_outliers : int
+        How many objects have their largest mass on the empty set.
+    n_objects : int
+        How many objects there are.
+    cluster_names : sequence of str
+        The name of each cluster.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the picture is drawn.
+    figure_ : matplotlib Figure
+        The figure around it.
+    sure_cells_, torn_cells_ : matplotlib QuadMesh
+        The diagonal, and the cells below it, in percent.
+    texts_ : list of matplotlib Text
+        The numbers in the cells, row by row, where they are written.
+    colorbars_ : list of matplotlib Colorbar
+        The colour scales, where no numbers are written: of torn and of sure mass.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from evlearn import CredalPartition
+    >>> from evlearn.plotting import DoubtDisplay
+    >>> partition = CredalPartition.from_rough([[1, 0, 0], [1, 1, 0], [1, 1, 1], [0, 0, 0]])
+    >>> display = DoubtDisplay.from_partition(partition)
+    >>> display.doubts.round(3)
+    array([[0.25 , 0.333, 0.083],
+           [0.333, 0.   , 0.083],
+           [0.083, 0.083, 0.   ]])
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        doubts: FloatArray,
+        empty_mass: float,
+        n_outliers: int,
+        n_objects: int,
+        cluster_names: Sequence[str],
+    ) -> None:
+        self.doubts = doubts
+        self.empty_mass = empty_mass
+        self.n_outliers = n_outliers
+        self.n_objects = n_objects
+        self.cluster_names = cluster_names
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ax: Axes | None = None, numbers: bool | str = "auto"
+    ) -> DoubtDisplay:
+        """The doubts of a fitted estimator about the data it was fitted on.
+
+        Parameters
+        ----------
+        estimator : fitted estimator of evlearn
+            Its ``credal_partition_`` is drawn. For new objects, use ``from_partition(estimator.predict_mass(X))``.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        numbers : bool or "auto", default="auto"
+            Whether to write the numbers into the cells, in percent; "auto" does for up to 12 clusters. Otherwise
+            there are colour scales.
+
+        Returns
+        -------
+        DoubtDisplay
+            The picture, drawn.
+        """
+        return cls.from_partition(fitted_partition(estimator), ax=ax, numbers=numbers)
+
+    @classmethod
+    def from_partition(
+        cls, partition: CredalPartition, *, ax: Axes | None = None, numbers: bool | str = "auto"
+    ) -> DoubtDisplay:
+        """The doubts in a credal partition.
+
+        Parameters
+        ----------
+        partition : CredalPartition
+            The partition.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        numbers : bool or "auto", default="auto"
+            Whether to write the numbers into the cells, in percent; "auto" does for up to 12 clusters. Otherwise
+            there are colour scales.
+
+        Returns
+        -------
+        DoubtDisplay
+            The picture, drawn.
+        """
+        means = np.zeros(len(partition.focal_sets))
+        for block in row_blocks(partition.n_objects):
+            means += partition.masses[block].sum(axis=0, dtype=np.float64)
+        means /= partition.n_objects
+        display = cls(
+            doubts=_doubts(means, partition),
+            empty_mass=float(means[0]),
+            n_outliers=int(partition.outliers().sum()),
+            n_objects=partition.n_objects,
+            cluster_names=partition.cluster_names,
+        )
+        return display.plot(ax, numbers=numbers)
+
+    def plot(self, ax: Axes | None = None, *, numbers: bool | str = "auto") -> DoubtDisplay:
+        """Draw the picture, again or elsewhere.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        numbers : bool or "auto", default="auto"
+            Whether to write the numbers into the cells, see `from_partition`.
+
+        Returns
+        -------
+        DoubtDisplay
+            The display itself.
+        """
+        if not isinstance(numbers, (bool, np.bool_)) and numbers != "auto":
+            raise ValueError(f"numbers must be True, False or 'auto', got {numbers!r}.")
+        self.ax_: Axes
+        self.figure_: Figure | SubFigure
+        self.ax_, self.figure_ = open_axes(ax)
+        n_clusters = len(self.cluster_names)
+        diagonal, below = np.eye(n_clusters, dtype=bool), np.tri(n_clusters, k=-1, dtype=bool)
+        self.torn_cells_: QuadMesh = self._draw_cells(below, "Oranges")
+        self.sure_cells_: QuadMesh = self._draw_cells(diagonal, "Blues")
+        written = n_clusters <= _MOST_WITH_NUMBERS if numbers == "auto" else bool(numbers)
+        self.texts_: list[Text] = self._write_numbers() if written else []
+        self.colorbars_: list[Colorbar] = [] if written else self._draw_scales()
+        self._set_frame()
+        return self
+
+    def _draw_cells(self, shown: Any, colors: str) -> QuadMesh:
+        percents = np.ma.masked_where(~shown, 100 * self.doubts)
+        largest = float(percents.max()) if shown.any() else 0.0
+        return self.ax_.pcolormesh(
+            percents, cmap=colors, vmin=0, vmax=largest or 1.0, edgecolors="white", linewidth=0.5
+        )
+
+    def _write_numbers(self) -> list[Text]:
+        size = "medium" if len(self.cluster_names) <= 6 else "x-small"
+        return [
+            self._write_number(row, column, size)
+            for row in range(len(self.cluster_names))
+            for column in range(row + 1)
+        ]
+
+    def _write_number(self, row: int, column: int, size: str) -> Text:
+        cells = self.sure_cells_ if row == column else self.torn_cells_
+        percent = 100 * float(self.doubts[row, column])
+        dark = percent > _DARK * cells.get_clim()[1]
+        return self.ax_.text(
+            column + 0.5,
+            row + 0.5,
+            f"{percent:.1f} %" if size == "medium" else f"{percent:.1f}",
+            ha="center",
+            va="center",
+            fontsize=size,
+            color="white" if dark else "black",
+        )
+
+    def _draw_scales(self) -> list[Colorbar]:
+        scales = [(self.torn_cells_, "torn between two clusters"), (self.sure_cells_, "surely in one")]
+        return [
+            self.figure_.colorbar(cells, ax=self.ax_, label=f"{label}, % of the mass", shrink=0.8)
+            for cells, label in scales
+        ]
+
+    def _set_frame(self) -> None:
+        names = [shortened(name) for name in self.cluster_names]
+        step = -(-len(names) // _MOST_NAMES)
+        ticks = np.arange(0, len(names), step)
+        size = "medium" if len(names) <= _MOST_WITH_NUMBERS else "x-small"
+        long = max(len(name) for name in names) > _SHORT
+        turned: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if long else {}
+        self.ax_.set_xticks(ticks + 0.5, [names[tick] for tick in ticks], fontsize=size, **turned)
+        self.ax_.set_yticks(ticks + 0.5, [names[tick] for tick in ticks], fontsize=size)
+        for labels in (self.ax_.get_xticklabels(), self.ax_.get_yticklabels()):
+            for cluster, label in zip(ticks, labels, strict=True):
+                label.set_color(palette.cluster_shade(int(cluster)))
+        self.ax_.tick_params(length=0)
+        self.ax_.spines[:].set_visible(False)
+        self.ax_.invert_yaxis()
+        self.ax_.set(aspect="equal", xlabel="cluster", ylabel="cluster")
+        outliers = f"{self.n_outliers:,} of {self.n_objects:,} objects are outliers"
+        self.ax_.set_title(
+            f"% of the mass: surely in a cluster (diagonal), torn between two (below)\n"
+            f"∅ has {100 * self.empty_mass:.1f} % of the mass; {outliers}",
+            fontsize="medium",
+        )
+
+
+def _doubts(means: FloatArray, partition: CredalPartition) -> FloatArray:
+    """The matrix, from the average mass of each focal set."""
+    sizes = partition.focal_sets.sizes
+    members = partition.focal_sets.membership.astype(np.float64)
+    n_pairs = np.maximum(sizes * (sizes - 1) / 2, 1)
+    weights = np.where(sizes > 1, means / n_pairs, 0.0)
+    doubts = members.T @ (weights[:, np.newaxis] * members)
+    positions = partition.focal_sets.singleton_positions
+    np.fill_diagonal(doubts, np.where(positions >= 0, means[positions], 0.0))
+    return np.asarray(doubts)
