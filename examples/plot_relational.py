@@ -10,10 +10,12 @@ the two belongs nowhere*. As matrices, with the objects in order, these show the
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import chi2
+from sklearn.metrics import pairwise_distances
 from sklearn.mixture import GaussianMixture
 
 from evlearn import CredalPartition
 from evlearn.datasets import make_fourclass
+from evlearn.plotting import RelationalDisplay
 
 X, _ = make_fourclass(200, random_state=3)
 
@@ -59,3 +61,11 @@ plt.show()
 # The four masses of a pair sum to one.
 
 np.allclose(sum(pairs), 1)
+
+# %%
+# `~evlearn.plotting.RelationalDisplay` draws such matrices in the same order: how plausible it is that two objects
+# are in one cluster, and how strongly it is believed. Distances may stand beside them. What is near in the first
+# matrix should be together in the second. Bright in the second and dark in the third is unknown.
+
+RelationalDisplay.from_partition(partition, dissimilarities=pairwise_distances(X))
+plt.show()

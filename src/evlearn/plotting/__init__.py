@@ -12,6 +12,7 @@ from evlearn.plotting.delta_bel_display import DeltaBelDisplay
 from evlearn.plotting.doubt_display import DoubtDisplay
 from evlearn.plotting.objective_display import ObjectiveDisplay
 from evlearn.plotting.partition_display import CredalPartitionDisplay
+from evlearn.plotting.relational_display import RelationalDisplay
 from evlearn.plotting.shepard_display import ShepardDisplay
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "DoubtDisplay",
     "MassContourDisplay",
     "ObjectiveDisplay",
+    "RelationalDisplay",
     "ShepardDisplay",
 ]
