@@ -9,6 +9,7 @@ except ImportError as error:
 
 from evlearn.plotting.contour_display import MassContourDisplay
 from evlearn.plotting.delta_bel_display import DeltaBelDisplay
+from evlearn.plotting.dominance_display import DominanceDisplay
 from evlearn.plotting.doubt_display import DoubtDisplay
 from evlearn.plotting.objective_display import ObjectiveDisplay
 from evlearn.plotting.partition_display import CredalPartitionDisplay
@@ -18,6 +19,7 @@ from evlearn.plotting.shepard_display import ShepardDisplay
 __all__ = [
     "CredalPartitionDisplay",
     "DeltaBelDisplay",
+    "DominanceDisplay",
     "DoubtDisplay",
     "MassContourDisplay",
     "ObjectiveDisplay",
