@@ -88,7 +88,7 @@ def test_the_title_tells_the_mass_of_the_empty_set_and_the_outliers():
     display = DoubtDisplay.from_partition(partition)
     assert display.ax_.get_title().splitlines() == [
         "% of the mass: surely in a cluster (diagonal), torn between two (below)",
-        "∅ has 25.0 % of the mass; 1 of 4 objects are outliers",
+        "∅ has 25.0 % of the mass; outliers: 1 of 4 objects",
     ]
 
 

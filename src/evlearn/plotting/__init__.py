@@ -11,6 +11,7 @@ from evlearn.plotting.contour_display import MassContourDisplay
 from evlearn.plotting.delta_bel_display import DeltaBelDisplay
 from evlearn.plotting.dominance_display import DominanceDisplay
 from evlearn.plotting.doubt_display import DoubtDisplay
+from evlearn.plotting.masses_display import MassesDisplay
 from evlearn.plotting.objective_display import ObjectiveDisplay
 from evlearn.plotting.partition_display import CredalPartitionDisplay
 from evlearn.plotting.relational_display import RelationalDisplay
@@ -22,6 +23,7 @@ __all__ = [
     "DominanceDisplay",
     "DoubtDisplay",
     "MassContourDisplay",
+    "MassesDisplay",
     "ObjectiveDisplay",
     "RelationalDisplay",
     "ShepardDisplay",

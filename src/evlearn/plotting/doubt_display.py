@@ -236,7 +236,7 @@ class DoubtDisplay:
         self.ax_.spines[:].set_visible(False)
         self.ax_.invert_yaxis()
         self.ax_.set(aspect="equal", xlabel="cluster", ylabel="cluster")
-        outliers = f"{self.n_outliers:,} of {self.n_objects:,} objects are outliers"
+        outliers = f"outliers: {self.n_outliers:,} of {self.n_objects:,} objects"
         self.ax_.set_title(
             f"% of the mass: surely in a cluster (diagonal), torn between two (below)\n"
             f"∅ has {100 * self.empty_mass:.1f} % of the mass; {outliers}",
