@@ -245,19 +245,20 @@ class MassesDisplay:
         by_mass = np.argsort(-totals, kind="stable")[: np.count_nonzero(totals)]
         n_shown = len(by_mass) if len(by_mass) <= max_sets else max_sets - 1
         self.shown_: IntArray = np.sort(by_mass[:n_shown])
-        self._others = np.sort(by_mass[n_shown:])
         labels = self.partition.focal_sets.labels
         self.labels_: list[str] = [shortened(labels[position]) for position in self.shown_]
-        if len(self._others):
-            self.labels_.append(f"{len(self._others):,} other sets")
+        if n_shown < len(by_mass):
+            self.labels_.append(f"{len(by_mass) - n_shown:,} other sets")
 
     def _columns(self, block: slice) -> FloatArray:
         """The masses of the sets in the picture, for some objects."""
         masses = self.partition.masses[block]
         shown = masses[:, self.shown_]
-        if len(self._others) == 0:
+        if len(self.labels_) == len(self.shown_):
             return shown
-        return np.column_stack([shown, masses[:, self._others].sum(axis=1)])
+        # By subtraction, because the others may be many; rounding may make it negative.
+        others = masses.sum(axis=1, dtype=np.float64) - shown.sum(axis=1, dtype=np.float64)
+        return np.column_stack([shown, np.maximum(others, 0)])
 
     # Bars
 
