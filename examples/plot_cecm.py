@@ -9,7 +9,6 @@ to such constraints.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.collections import LineCollection
 from matplotlib.patches import Ellipse
 from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
@@ -17,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evlearn.cluster import CECM
 from evlearn.constraints import PairwiseConstraints
-from evlearn.plotting import CredalPartitionDisplay
+from evlearn.plotting import ConstraintsDisplay, CredalPartitionDisplay
 
 random = np.random.default_rng(0)
 corners = np.array([[0, 0], [5, 0], [0, 4], [5, 4]])
@@ -33,8 +32,9 @@ for name, given in constraints.items():
 
 # %%
 # With ``metric="adaptive"`` clusters may be long, which both wishes need. Several starts help to find what the
-# constraints mean, because the first one does not know them. Black lines are must-links, dashed red ones
-# cannot-links. Stars are prototypes, and ellipses show the metrics: points on them are all as far from the star.
+# constraints mean, because the first one does not know them. Solid lines are must-links and dashed ones
+# cannot-links; one that is violated would be thick and red. Stars are prototypes, and ellipses show the metrics:
+# points on them are all as far from the star.
 
 
 def show_metric(model, axes, size=1.2):
@@ -53,8 +53,7 @@ for axes, (name, given) in zip(grid, cases.items(), strict=True):
     CredalPartitionDisplay.from_estimator(model, X, ax=axes, hulls=False, legend=False)
     show_metric(model, axes)
     if given is not None:
-        for pairs, colour, style in ((given.must_link, "0.2", "-"), (given.cannot_link, "#CC3311", "--")):
-            axes.add_collection(LineCollection(X[pairs], colors=colour, linestyles=style, linewidths=1.2))
+        ConstraintsDisplay.from_constraints(given, X, labels=model.labels_, ax=axes, legend=False)
     axes.set(title=name, aspect="equal")
     axes.label_outer()
 plt.show()
