@@ -24,6 +24,7 @@ MODULES = [
     "evlearn.blocks",
     "evlearn.cluster",
     "evlearn.plotting",
+    "evlearn.reporting",
 ]
 EXTRAS = ["torch", "dask", "distributed", "pyarrow", "matplotlib", "pandas", "polars"]
 

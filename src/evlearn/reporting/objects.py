@@ -1,0 +1,123 @@
+"""Which objects a report shows, with the names and attributes that the user knows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evlearn.belief.types import IntArray
+from evlearn.partition import CredalPartition
+
+_MOST_ATTRIBUTES = 12
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Objects with their masses, names and attributes.
+
+    Attributes
+    ----------
+    partition : CredalPartition
+        Their masses.
+    names : list of str
+        Their names, or numbers.
+    columns : list of str
+        The names of the attributes; empty if X holds dissimilarities.
+    values : ndarray of shape (n_objects, n_attributes)
+        The attributes.
+    """
+
+    partition: CredalPartition
+    names: list[str]
+    columns: list[str]
+    values: Any
+
+    @classmethod
+    def of(cls, partition: CredalPartition, X: Any, *, precomputed: bool) -> "Objects":
+        """Objects of any array or frame.
+
+        Parameters
+        ----------
+        partition : CredalPartition
+            Their masses.
+        X : array-like of shape (n_objects, n_attributes)
+            The attributes, or dissimilarities.
+        precomputed : bool
+            Whether they are dissimilarities.
+
+        Returns
+        -------
+        Objects
+            The objects.
+        """
+        values = np.asarray(X)
+        columns = [str(name) for name in getattr(X, "columns", [f"feature {k}" for k in range(values.shape[1])])]
+        index = getattr(X, "index", None) if hasattr(X, "iloc") else None
+        names = [str(name) for name in (range(len(values)) if index is None else index)]
+        if precomputed:
+            return cls(partition, names, [], values[:, :0])
+        return cls(partition, names, columns[:_MOST_ATTRIBUTES], values[:, :_MOST_ATTRIBUTES])
+
+    def most_torn(self, limit: int) -> IntArray:
+        """The objects about which least is known, outliers apart.
+
+        Parameters
+        ----------
+        limit : int
+            How many at the most.
+
+        Returns
+        -------
+        ndarray of int
+            Their numbers, the most torn first.
+        """
+        assigned = self.partition.to_rough().sum(axis=1)
+        torn = np.flatnonzero(assigned > 1)
+        vague = self.partition[torn].nonspecificities() if len(torn) else np.zeros(0)
+        return torn[np.argsort(-vague, kind="stable")][:limit]
+
+    def farthest(self, limit: int) -> IntArray:
+        """The outliers.
+
+        Parameters
+        ----------
+        limit : int
+            How many at the most.
+
+        Returns
+        -------
+        ndarray of int
+            Their numbers, that with the largest mass of the empty set first.
+        """
+        outliers = np.flatnonzero(self.partition.outliers())
+        return outliers[np.argsort(-self.partition.masses[outliers, 0], kind="stable")][:limit]
+
+    def rows(self, chosen: IntArray) -> tuple[list[str], list[list[object]]]:
+        """A table of some objects: name, clusters, mass of the empty set, plausibilities, attributes.
+
+        Parameters
+        ----------
+        chosen : ndarray of int
+            Which objects.
+
+        Returns
+        -------
+        columns : list of str
+            The heads of the columns.
+        rows : list of list
+            The cells.
+        """
+        some = self.partition[chosen]
+        names = some.cluster_names
+        candidates, plausibilities = some.to_rough(), some.to_possibilistic()
+        columns = ["object", "may be in", "none", *(f"pl({name})" for name in names), *self.columns]
+        rows: list[list[object]] = []
+        for k, number in enumerate(chosen):
+            may = ", ".join(name for name, possible in zip(names, candidates[k], strict=True) if possible)
+            cells = [round(float(value), 3) for value in (some.masses[k, 0], *plausibilities[k])]
+            rows.append([self.names[number], may or "no cluster", *cells, *map(_cell, self.values[number])])
+        return columns, rows
+
+
+def _cell(value: Any) -> object:
+    return float(value) if np.issubdtype(type(value), np.number) else str(value)

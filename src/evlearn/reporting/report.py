@@ -1,0 +1,201 @@
+"""The report itself: what a fitted clustering says, in sentences, pictures and tables."""
+
+import io
+import os
+import platform
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from sklearn.utils.validation import check_is_fitted
+
+import evlearn
+from evlearn.belief.notation import FRAME_LABEL
+from evlearn.files import replacing
+from evlearn.parameters import check_integer
+from evlearn.partition import CredalPartition
+from evlearn.reporting import page as html
+from evlearn.reporting.objects import Objects
+
+_MOST_GROUPS = 5
+
+
+def report(
+    estimator: Any, X: Any, path: str | os.PathLike[str], *, n_rows: int = 20, title: str | None = None
+) -> Path:
+    """Write what a fitted estimator says about objects to one HTML file, for people who do not program.
+
+    The file holds everything: sentences, pictures, the objects that are most torn and the outliers with their
+    names and attributes, parameters and versions. It opens from disk, without a network, and prints. It needs
+    matplotlib: ``pip install 'evidential-learn[plot]'``.
+
+    Parameters
+    ----------
+    estimator : object
+        A fitted clusterer of `evlearn.cluster`.
+    X : array-like of shape (n_objects, n_features)
+        The objects, as given to `fit`, or new ones. Names of rows and columns are shown where X is a frame.
+    path : str or path
+        The file, as a rule with the ending ``.html``. An older file is replaced.
+    n_rows : int, default=20
+        The most objects that a table shows.
+    title : str or None, default=None
+        The title of the page; None makes one.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import evlearn
+    >>> from evlearn.cluster import ECM
+    >>> from evlearn.datasets import load_butterfly
+    >>> X = load_butterfly().data
+    >>> model = ECM(2, delta=5, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     evlearn.report(model, X, Path(folder) / "butterfly.html").name
+    'butterfly.html'
+    """
+    check_is_fitted(estimator)
+    check_integer("n_rows", n_rows, 1)
+    precomputed = getattr(estimator, "metric", None) == "precomputed"
+    objects = Objects.of(_partition(estimator, X), X, precomputed=precomputed)
+    method = type(estimator).__name__
+    parts = [
+        _summary(objects.partition),
+        html.section("Pictures", *_pictures(estimator, objects, X, precomputed)),
+        _clusters(estimator, objects),
+        _objects("Objects between clusters", "No object is torn.", objects, objects.most_torn(n_rows)),
+        _objects("Outliers", "No object is an outlier.", objects, objects.farthest(n_rows)),
+        _parameters(estimator),
+    ]
+    made = f"{method} by evidential-learn {evlearn.__version__}, {date.today().isoformat()}"
+    with replacing(path) as file:
+        file.write(html.page(title or f"{method}: {objects.partition.n_clusters} clusters", made, parts).encode())
+    return Path(path)
+
+
+def _partition(estimator: Any, X: Any) -> CredalPartition:
+    known = getattr(estimator, "credal_partition_", None)
+    if known is not None and len(known) == len(X):
+        return CredalPartition(known.masses, known.focal_sets, validate=False)
+    predicted: CredalPartition = estimator.predict_mass(X)
+    return predicted
+
+
+def _summary(partition: CredalPartition) -> str:
+    summary = partition.summary()
+    total = summary.n_objects
+
+    def share(count: int) -> str:
+        return f"{100 * count / total:.0f} %"
+
+    several = list(summary.torn.items())[:_MOST_GROUPS]
+    torn = "; ".join(f"{count:,} between {_in_words(name)}" for name, count in several)
+    sentences = [
+        f"Of {total:,} objects, {summary.n_sure:,} ({share(summary.n_sure)}) belong to one of "
+        f"{summary.n_clusters} clusters without much doubt.",
+        f"{summary.n_torn:,} ({share(summary.n_torn)}) are torn: {torn}." if torn else "None is torn.",
+        f"{summary.n_outliers:,} ({share(summary.n_outliers)}) are far from all clusters: outliers."
+        if summary.n_outliers
+        else "None is an outlier.",
+    ]
+    numbers = [
+        (f"{summary.n_sure:,}", "sure"),
+        (f"{summary.n_torn:,}", "torn"),
+        (f"{summary.n_outliers:,}", "outliers"),
+        (f"{summary.nonspecificity:.2f}", "doubt, from 0 to 1"),
+    ]
+    return html.section("Summary", html.facts(numbers), html.paragraph(" ".join(sentences)))
+
+
+def _in_words(label: str) -> str:
+    if label == FRAME_LABEL:
+        return "all clusters"
+    *first, last = label.strip("{}").split(",")
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _pictures(estimator: Any, objects: Objects, X: Any, precomputed: bool) -> list[str]:
+    # Figures that belong to no window and to no pyplot: a report may be written anywhere.
+    from matplotlib.figure import Figure
+
+    from evlearn.plotting import CredalPartitionDisplay, DoubtDisplay, MassesDisplay, ObjectiveDisplay
+
+    def drawn(draw: Any, caption: str, size: tuple[float, float]) -> str:
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure.add_subplot())
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=110)
+        return html.picture(buffer.getvalue(), caption)
+
+    partition = objects.partition
+    pictures = []
+    if not precomputed and np.shape(X)[1] > 1:
+        caption = "Colours and marks: the most plausible cluster. Hollow marks: torn. Crosses: outliers."
+        pictures.append(
+            drawn(lambda ax: CredalPartitionDisplay.from_partition(partition, X, ax=ax), caption, (9, 5.5))
+        )
+    caption = "How each object's mass is spread over sets of clusters; objects sorted by cluster."
+    pictures.append(drawn(lambda ax: MassesDisplay.from_partition(partition, ax=ax), caption, (9, 5)))
+    if partition.n_clusters > 1:
+        caption = "Which clusters share objects."
+        pictures.append(drawn(lambda ax: DoubtDisplay.from_partition(partition, ax=ax), caption, (6.5, 5)))
+    if len(getattr(estimator, "objective_history_", ())) > 1:
+        caption = "The objective, iteration by iteration: it should have settled."
+        pictures.append(drawn(lambda ax: ObjectiveDisplay.from_estimator(estimator, ax=ax), caption, (7, 4)))
+    return pictures
+
+
+def _clusters(estimator: Any, objects: Objects) -> str:
+    partition = objects.partition
+    sure, possible = partition.lower_approximation(), partition.upper_approximation()
+    centers = getattr(estimator, "cluster_centers_", None)
+    shown = [] if centers is None else objects.columns
+    columns = ["cluster", "sure", "possible", *shown]
+    rows: list[list[object]] = []
+    for k, name in enumerate(partition.cluster_names):
+        row: list[object] = [str(name), int(sure[:, k].sum()), int(possible[:, k].sum())]
+        rows.append(row + ([] if centers is None else [float(value) for value in centers[k][: len(shown)]]))
+    note = "Sure: objects of this cluster and no other. Possible: objects that may be in it."
+    if centers is not None:
+        note += " The attributes are those of its prototype."
+    return html.section("Clusters", html.paragraph(note), html.table(columns, rows))
+
+
+def _objects(heading: str, nothing: str, objects: Objects, chosen: Any) -> str:
+    if len(chosen) == 0:
+        return html.section(heading, html.paragraph(nothing))
+    note = "none: the mass of belonging to no cluster. pl: how plausible each cluster is, from 0 to 1."
+    return html.section(heading, html.paragraph(note), html.table(*objects.rows(chosen)))
+
+
+def _parameters(estimator: Any) -> str:
+    rows: list[list[object]] = [[name, _short(value)] for name, value in sorted(estimator.get_params().items())]
+    versions = ", ".join(
+        f"{name} {version}"
+        for name, version in (
+            ("evidential-learn", evlearn.__version__),
+            ("scikit-learn", sklearn.__version__),
+            ("NumPy", np.__version__),
+            ("SciPy", scipy.__version__),
+            ("Python", platform.python_version()),
+        )
+    )
+    return html.section(
+        "Parameters and versions", html.table(["parameter", "value"], rows), html.paragraph(versions)
+    )
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

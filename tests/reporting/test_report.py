@@ -1,0 +1,155 @@
+"""A report is one file that says everything."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import pairwise_distances
+
+import evlearn
+from evlearn.cluster import ECM, EVCLUS, RECM
+from evlearn.datasets import load_butterfly
+
+
+class Reader(HTMLParser):
+    """What a browser would see: texts, pictures, and all that it would fetch."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.headings, self.cells, self.pictures, self.fetched = [], [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+        if tag == "img":
+            self.pictures.append(attributes["alt"])
+        self.fetched += [attributes[name] for name in ("src", "href") if name in attributes]
+        assert tag not in ("script", "link", "iframe")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("h1", "h2"):
+            self.headings.append(data)
+        if self.open and self.open[-1] in ("td", "th"):
+            self.cells.append(data)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    frame = load_iris(as_frame=True).data
+    frame.index = [f"flower <{number}> & co" for number in range(len(frame))]
+    return frame
+
+
+@pytest.fixture(scope="module")
+def model(iris):
+    return ECM(3, delta=3, random_state=0).fit(iris)
+
+
+@pytest.fixture(scope="module")
+def text(model, iris, tmp_path_factory):
+    path = evlearn.report(model, iris, tmp_path_factory.mktemp("report") / "iris.html", title="Irises & <more>")
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_page_is_whole_and_asks_for_nothing_from_elsewhere(text):
+    reader = Reader(text)
+    assert not reader.open
+    assert len(text) < 3e6
+    assert reader.fetched
+    assert all(source.startswith("data:image/png;base64,") for source in reader.fetched)
+    assert not re.search(r"https?:|url\(|@import", text)
+
+
+def test_every_part_is_there(text):
+    reader = Reader(text)
+    assert reader.headings == [
+        "Irises & <more>",
+        "Summary",
+        "Pictures",
+        "Clusters",
+        "Objects between clusters",
+        "Outliers",
+        "Parameters and versions",
+    ]
+    assert len(reader.pictures) == 4
+    for name in ("sepal length (cm)", "petal width (cm)", "n_clusters", "random_state"):
+        assert name in reader.cells
+    assert evlearn.__version__ in text
+
+
+def test_the_most_torn_objects_are_listed_with_their_own_names(model, text):
+    reader = Reader(text)
+    partition = model.credal_partition_
+    torn = np.flatnonzero(partition.to_rough().sum(axis=1) > 1)
+    vague = torn[np.argsort(-partition.nonspecificities()[torn], kind="stable")]
+    listed = [cell for cell in reader.cells if cell.startswith("flower")]
+    assert listed == [f"flower <{number}> & co" for number in vague[:20]]
+
+
+def test_the_summary_counts_in_sentences(model, text):
+    summary = model.credal_partition_.summary()
+    assert f"Of 150 objects, {summary.n_sure} " in text
+    assert f"{summary.n_torn} (" in text
+    assert "between all clusters" in text
+    assert "0 and 2" in text
+    assert "None is an outlier." in text
+
+
+def test_outliers_are_listed(tmp_path):
+    X = load_butterfly().data
+    path = evlearn.report(ECM(2, delta=5, random_state=0).fit(X), X, tmp_path / "butterfly.html", n_rows=3)
+    reader = Reader(path.read_text(encoding="utf-8"))
+    assert "no cluster" in reader.cells
+    assert "11" in reader.cells
+    assert "feature 1" in reader.cells
+
+
+@pytest.mark.parametrize("library", [pd, pl, np])
+def test_arrays_and_frames_of_both_libraries_are_reported(library, iris, tmp_path):
+    data = {pd: iris, pl: pl.DataFrame(iris.reset_index(drop=True)), np: iris.to_numpy()}[library]
+    path = evlearn.report(ECM(3, random_state=0).fit(data), data, tmp_path / "x.html")
+    name = "feature 0" if library is np else "sepal length (cm)"
+    assert name in Reader(path.read_text(encoding="utf-8")).cells
+
+
+def test_dissimilarities_have_no_attributes_to_show(iris, tmp_path):
+    D = pairwise_distances(iris)
+    for model in (EVCLUS(3, metric="precomputed", random_state=0), RECM(3, metric="precomputed", random_state=0)):
+        path = evlearn.report(model.fit(D), D, tmp_path / "d.html")
+        reader = Reader(path.read_text(encoding="utf-8"))
+        assert not any("feature" in cell for cell in reader.cells)
+        assert len(reader.pictures) >= 2
+
+
+def test_new_objects_and_a_single_attribute_are_reported(model, iris, tmp_path):
+    path = evlearn.report(model, iris[:40], tmp_path / "new.html")
+    assert "Of 40 objects" in path.read_text(encoding="utf-8")
+    one = iris.to_numpy()[:, :1]
+    path = evlearn.report(ECM(2, random_state=0).fit(one), one, tmp_path / "one.html")
+    assert "Of 150 objects" in path.read_text(encoding="utf-8")
+
+
+def test_a_report_needs_a_fitted_estimator_and_a_folder_that_is_there(model, iris, tmp_path):
+    with pytest.raises(NotFittedError):
+        evlearn.report(ECM(3), iris, tmp_path / "x.html")
+    with pytest.raises(FileNotFoundError, match="make it first"):
+        evlearn.report(model, iris, tmp_path / "nothing" / "x.html")
+    with pytest.raises(ValueError, match="n_rows must be a whole number"):
+        evlearn.report(model, iris, tmp_path / "x.html", n_rows=0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_there_is_no_other_name_in_the_package():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        evlearn.nothing  # noqa: B018
