@@ -8,13 +8,12 @@ known to be in the same cluster (must-link), or in different ones (cannot-link).
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.collections import LineCollection
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_bananas
-from evlearn.plotting import CredalPartitionDisplay
+from evlearn.plotting import ConstraintsDisplay, CredalPartitionDisplay
 
 X, y = make_bananas(400, random_state=0)
 constraints = PairwiseConstraints.sample(y, 100, random_state=0)
@@ -28,23 +27,22 @@ expanded = constraints.expand(X, n_neighbors=5)
 print(f"{len(constraints)} constraints, {len(expanded)} expanded, {len(expanded.violations(y))} of them wrong")
 
 # %%
-# The constraints, and the same model with none of them, with all, and with the expanded ones.
+# The same model with no constraints, with all, and with the expanded ones. The first picture shows the
+# constraints: solid lines are must-links, dashed ones cannot-links, and red ones are violated by the model that
+# knows none.
 
 cases = {"no constraints": None, "100 constraints": constraints, f"{len(expanded)} expanded": expanded}
 figure, axes = plt.subplots(2, 2, figsize=(9.5, 8), layout="constrained", sharex=True, sharey=True)
-axes[0, 0].scatter(*X.T, s=12, c="0.75", linewidths=0)
-for pairs, style, label in (
-    (constraints.must_link, {"colors": "#0072B2"}, "must-link"),
-    (constraints.cannot_link, {"colors": "#D55E00", "linestyles": "--"}, "cannot-link"),
-):
-    axes[0, 0].add_collection(LineCollection(X[pairs], linewidths=0.8, label=label, **style))
-axes[0, 0].set(title="the constraints", ylabel="feature 1")
-axes[0, 0].legend(loc="lower right", frameon=False)
 for ax, (name, given) in zip(axes.flat[1:], cases.items(), strict=True):
     model = EVCLUS(n_clusters=2, focal_sets="full", random_state=0).fit(X, constraints=given)
     CredalPartitionDisplay.from_estimator(model, X, ax=ax, hulls=False, legend=ax is axes[0, 1])
     ax.set(title=f"{name}: adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
     ax.label_outer()
+    if given is None:
+        ConstraintsDisplay.from_constraints(constraints, X, labels=model.labels_, ax=axes[0, 0], legend=False)
+axes[0, 0].scatter(*X.T, s=12, c="0.75", linewidths=0)
+axes[0, 0].set(title="the constraints", ylabel="feature 1")
+axes[0, 0].legend(loc="lower right", fontsize="small", framealpha=0.8)
 plt.show()
 
 # %%

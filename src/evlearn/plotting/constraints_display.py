@@ -28,8 +28,8 @@ _VIOLATED_COLOR = "#CC3311"
 _STYLES: dict[str, dict[str, Any]] = {
     "must-link": {"color": "0.25", "linestyle": _SOLID, "linewidth": 0.9},
     "cannot-link": {"color": "0.25", "linestyle": _DASHED, "linewidth": 0.9},
-    "must-link, violated": {"color": _VIOLATED_COLOR, "linestyle": _SOLID, "linewidth": 2.2},
-    "cannot-link, violated": {"color": _VIOLATED_COLOR, "linestyle": _DASHED, "linewidth": 2.2},
+    "must-link, violated": {"color": _VIOLATED_COLOR, "linestyle": _SOLID, "linewidth": 1.9},
+    "cannot-link, violated": {"color": _VIOLATED_COLOR, "linestyle": _DASHED, "linewidth": 1.9},
 }
 _CROWD = 2000  # objects
 
