@@ -1,0 +1,26 @@
+"""
+The first ten minutes
+=====================
+
+The irises of scikit-learn, clustered with `~evlearn.cluster.ECM`. The page :doc:`/guide/first_ten_minutes` tells
+what is done here, step by step.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_iris
+
+from evlearn.cluster import ECM
+from evlearn.plotting import CredalPartitionDisplay
+
+X = load_iris(as_frame=True).data
+model = ECM(n_clusters=3, delta=1.3, n_init=5, random_state=0).fit(X)
+print(model.credal_partition_.summary())
+
+# %%
+# Filled markers are sure, hollow ones torn, crosses outliers. The plane is that of the first two principal
+# components.
+
+figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
+CredalPartitionDisplay.from_estimator(model, X, ax=axes)
+axes.set_title("150 irises")
+plt.show()
