@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 r"""Sweeps over the rows of the EVCLUS stress.
 
 With :math:`y_j=Cm_j` the conflict of objects i and j is :math:`\kappa_{ij}=m_i^Ty_j`, and row i of
@@ -12,8 +13,6 @@ Shapes: M and Y are (n, f), C and Z are (f, f), delta is (n, n) or runs along th
 (indptr (n + 1), indices and delta of its length). All of M and Y change in place. A sweep returns the exact change of
 :math:`J/(2\eta)`, for every pair is in the problem of both of its rows.
 """
-
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset

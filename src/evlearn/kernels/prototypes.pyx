@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 r"""Masses and additive statistics of rows, given prototypes.
 
 The cost of a nonempty set :math:`A_j` of clusters at a row x is
@@ -12,8 +13,6 @@ Shapes: X (n, d), V (c, d), p and q (f,) over the nonempty sets, whose members a
 sets of each cluster (first, sets). Prototypes are in coordinates ``(x - centre) * scale``. Masses are (n, f + 1) with the
 empty set first. Sums are in double precision.
 """
-
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 
 import numpy as np
 

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 r"""Exact minimisation of a convex quadratic over the simplex, warm started, for millions of small problems.
 
 .. math:: \min_m\ \tfrac12m^TQm+u^Tm\quad\text{subject to}\quad \mathbf 1^Tm=1,\ m\ge0
@@ -11,8 +12,6 @@ the objective is within that of its minimum. A singular Q is normal (duplicate o
 a direction without curvature either the slope is zero, and the direction is left out, or the minimum lies on the
 boundary, and one goes there.
 """
-
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 
 from libc.math cimport fabs, fmax
 from libc.stdlib cimport free, malloc
