@@ -46,7 +46,7 @@ def show_metric(model, axes, size=1.2):
     axes.scatter(*model.cluster_centers_.T, s=130, marker="*", color="black", edgecolors="white", zorder=5)
 
 
-figure, grid = plt.subplots(1, 3, figsize=(12, 4.1), layout="constrained", sharex=True, sharey=True)
+figure, grid = plt.subplots(1, 3, figsize=(12, 4.6), layout="constrained", sharex=True, sharey=True)
 cases = {"no constraints": None, **constraints}
 for axes, (name, given) in zip(grid, cases.items(), strict=True):
     model = CECM(n_clusters=2, metric="adaptive", n_init=10, random_state=0).fit(X, constraints=given)
