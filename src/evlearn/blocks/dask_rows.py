@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.blocks.rows import ArrayRows, Function, Rows
+from evlearn.blocks.rows import ArrayRows, Function, Rows, check_finite
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.blocks.targets import Target
 
@@ -173,20 +173,6 @@ class DaskRows(Rows):
 
     def _run(self, task: Function, *arguments: Any, **shared: Any) -> list[Any]:
         return list(self._client.gather(self._client.map(task, *arguments, pure=False, **shared)))
-
-
-def check_finite(block: Any, weights: Any = None) -> None:
-    """Raise if a number is missing or infinite.
-
-    Parameters
-    ----------
-    block : ndarray
-        Some rows.
-    weights : object, default=None
-        Not used.
-    """
-    if not np.isfinite(block.sum(dtype=np.float64)) and not np.isfinite(block).all():
-        raise ValueError("Input X contains NaN or infinity; fill or drop these rows first.")
 
 
 def _as_array(X: Any) -> tuple[Any, Any]:

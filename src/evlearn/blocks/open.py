@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.blocks.dask_rows import check_finite, is_dask, open_dask
+from evlearn.blocks.dask_rows import is_dask, open_dask
 from evlearn.blocks.parquet import open_parquet
-from evlearn.blocks.rows import ArrayRows, Rows
+from evlearn.blocks.rows import ArrayRows, Rows, check_finite
 from evlearn.blocks.scratch import MappedFile, Scratch
 
 

@@ -261,6 +261,20 @@ class ArrayRows(Rows):
         return file
 
 
+def check_finite(block: Any, weights: Any = None) -> None:
+    """Raise if a number is missing or infinite.
+
+    Parameters
+    ----------
+    block : ndarray
+        Some rows.
+    weights : object, default=None
+        Not used.
+    """
+    if not np.isfinite(block.sum(dtype=np.float64)) and not np.isfinite(block).all():
+        raise ValueError("Input X contains NaN or infinity; fill or drop these rows first.")
+
+
 def run_tasks(tasks: list[Any], n_jobs: int | None) -> list[Any]:
     """Run tasks by joblib's active backend, or by threads.
 

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
 from evlearn.cluster.prototypes import (
     Coordinates,
+    EuclideanModel,
+    PrototypeModel,
     SetCosts,
     Statistics,
     masses_of_costs,
+    powers_of,
     solve_positive,
     total_cost,
 )
@@ -27,7 +29,7 @@ _FLATTEST = 1e-12  # eigenvalue of a scatter whose mean eigenvalue is one
 
 
 @dataclass(frozen=True)
-class AdaptiveModel:
+class AdaptiveModel(PrototypeModel):
     r"""Prototypes and metrics; the costs are those of ECM.
 
     Attributes
@@ -46,37 +48,9 @@ class AdaptiveModel:
         Whether the prototypes stay where they are, and only the metrics move.
     """
 
-    costs: SetCosts
-    coordinates: Coordinates
-    prototypes: FloatArray
     metrics: FloatArray
     reg_covar: float
     fixed: bool = False
-
-    @property
-    def focal_sets(self) -> FocalSets:
-        """The sets that carry mass."""
-        return self.costs.focal_sets
-
-    @property
-    def centers(self) -> FloatArray:
-        """The prototypes as the user knows them."""
-        return self.coordinates.leave(self.prototypes)
-
-    def seen_from(self, origin: FloatArray) -> "AdaptiveModel":
-        """The same model, for rows from which something has been subtracted already.
-
-        Parameters
-        ----------
-        origin : ndarray of shape (n_features,)
-            What has been subtracted.
-
-        Returns
-        -------
-        AdaptiveModel
-            The model.
-        """
-        return replace(self, coordinates=self.coordinates.seen_from(origin))
 
     def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
         """The masses of rows.
@@ -161,7 +135,7 @@ class AdaptiveModel:
         left = whole - 2 * (inside @ images.T)
         left[left <= 16 * np.finfo(np.float64).eps * whole] = 0
         # gain is |A|^alpha.
-        empty = np.full((len(rows), 1), self.costs.empty * self.coordinates.scale**2)
+        empty = np.full((len(rows), 1), self.empty_cost)
         return np.hstack([empty, left * self.costs.gain])
 
     def solve(self, statistics: Statistics) -> "AdaptiveModel":
@@ -189,9 +163,7 @@ class AdaptiveModel:
 
     def _sum(self, rows: FloatArray, masses: FloatArray, costs: FloatArray, weights: Any) -> Statistics:
         inside = self.coordinates.enter(rows)
-        powers = np.asarray(masses, dtype=np.float64) ** self.costs.beta
-        if weights is not None:
-            powers *= np.asarray(weights, dtype=np.float64)[:, None]
+        powers = powers_of(np.asarray(masses, dtype=np.float64), self.costs.beta, weights)
         shares = powers[:, 1:] @ (self.costs.membership * self.costs.spread[:, None])
         scatter = np.stack([(inside * share[:, None]).T @ inside for share in shares.T])
         cost = total_cost(powers, costs) / self.coordinates.scale**2
@@ -219,6 +191,47 @@ class AdaptiveModel:
         squared = np.einsum("jk,jd,je->kde", factors * statistics.powers[1:, None], centres, centres)
         scatters = statistics.scatter - crossed - crossed.transpose(0, 2, 1) + squared
         return np.stack([_metric(one, self.reg_covar) for one in scatters])
+
+
+def make_model(
+    metric: str,
+    costs: SetCosts,
+    coordinates: Coordinates,
+    prototypes: FloatArray,
+    *,
+    metrics: FloatArray | None = None,
+    reg_covar: float,
+    fixed: bool = False,
+) -> EuclideanModel | AdaptiveModel:
+    """The model that the parameter `metric` of an estimator stands for.
+
+    Parameters
+    ----------
+    metric : {"euclidean", "adaptive"}
+        The parameter.
+    costs : SetCosts
+        What the sets of clusters cost.
+    coordinates : Coordinates
+        Where the prototypes live.
+    prototypes : ndarray of shape (n_clusters, n_features)
+        The prototypes, in these coordinates.
+    metrics : ndarray of shape (n_clusters, n_features, n_features) or None, default=None
+        Metrics to go on from; None starts with Euclidean ones.
+    reg_covar : float
+        How much of a round metric is mixed into each.
+    fixed : bool, default=False
+        Whether the prototypes stay where they are.
+
+    Returns
+    -------
+    EuclideanModel or AdaptiveModel
+        The model.
+    """
+    if metric == "euclidean":
+        return EuclideanModel(costs, coordinates, prototypes, fixed)
+    if metrics is None:
+        metrics = round_metrics(prototypes)
+    return AdaptiveModel(costs, coordinates, prototypes, metrics, float(reg_covar), fixed)
 
 
 def round_metrics(prototypes: FloatArray) -> FloatArray:

@@ -8,11 +8,11 @@ import numpy as np
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
 from evlearn.blocks import Rows
-from evlearn.cluster.adaptive import AdaptiveModel, round_metrics
+from evlearn.cluster.adaptive import make_model
 from evlearn.cluster.belief_peaks import delta_bel
 from evlearn.cluster.descent import Model
 from evlearn.cluster.prototype_clusterer import PrototypeClusterer
-from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
+from evlearn.cluster.prototypes import Coordinates, SetCosts
 from evlearn.cluster.starts import draw_plain, make_prototypes
 from evlearn.parameters import check_choice, check_integer, check_real
 
@@ -244,11 +244,9 @@ class BPEC(PrototypeClusterer):
         self, focal_sets: FocalSets, coordinates: Coordinates, delta: float, prototypes: FloatArray, metrics: Any
     ) -> Model:
         costs = self._costs(focal_sets, delta)
-        if self.metric == "euclidean":
-            return EuclideanModel(costs, coordinates, prototypes, fixed=True)
-        if metrics is None:
-            metrics = round_metrics(prototypes)
-        return AdaptiveModel(costs, coordinates, prototypes, metrics, float(self.reg_covar), fixed=True)
+        return make_model(
+            self.metric, costs, coordinates, prototypes, metrics=metrics, reg_covar=self.reg_covar, fixed=True
+        )
 
     def _publish_prototypes(self) -> None:
         super()._publish_prototypes()

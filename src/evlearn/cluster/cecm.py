@@ -9,11 +9,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evlearn.belief.types import FloatArray
 from evlearn.blocks import ArrayRows
 from evlearn.cluster import descent
-from evlearn.cluster.adaptive import AdaptiveModel, round_metrics
+from evlearn.cluster.adaptive import AdaptiveModel, make_model
 from evlearn.cluster.base import EvidentialClusterer, check_constraints, warn_if_unfinished
 from evlearn.cluster.constrained_descent import Outcome, Problem, descend
 from evlearn.cluster.constrained_rows import PENALTIES
-from evlearn.cluster.descent import Model
 from evlearn.cluster.focal import make_focal_sets
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.cluster.starts import STARTS, draw, make_prototypes, typical_distance
@@ -259,18 +258,12 @@ class CECM(EvidentialClusterer):
                 watch=lambda _: None,
             )
             start, interrupted = first.model.prototypes, first.interrupted
-        ready = self._make_model(model.costs, model.coordinates, start)
+        ready = make_model(self.metric, model.costs, model.coordinates, start, reg_covar=self.reg_covar)
         if interrupted:
             state = problem.state(ready, ready.assign(problem.bound))
             return Outcome(state, [state.objective], interrupted=True)
         report = self._report if self.verbose else None
         return descend(problem, ready, tol=self.tol, max_iter=self.max_iter, report=report)
-
-    def _make_model(self, costs: SetCosts, coordinates: Coordinates, prototypes: FloatArray) -> Model:
-        if self.metric == "euclidean":
-            return EuclideanModel(costs, coordinates, prototypes)
-        metrics = round_metrics(prototypes)
-        return AdaptiveModel(costs, coordinates, prototypes, metrics, float(self.reg_covar))
 
     def _finish(self, data: FloatArray, problem: Problem, outcome: Outcome) -> None:
         warn_if_unfinished(outcome, len(outcome.history) - 1, self.max_iter, "the prototypes")

@@ -5,7 +5,7 @@ from typing import Any
 
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
-from evlearn.cluster.adaptive import AdaptiveModel, round_metrics
+from evlearn.cluster.adaptive import make_model
 from evlearn.cluster.descent import Model
 from evlearn.cluster.means import MeansClusterer
 from evlearn.cluster.prototypes import Coordinates, SetCosts
@@ -179,12 +179,8 @@ class ECM(MeansClusterer):
     def _make_model(
         self, focal_sets: FocalSets, coordinates: Coordinates, delta: float, prototypes: FloatArray, metrics: Any
     ) -> Model:
-        if self.metric == "euclidean":
-            return super()._make_model(focal_sets, coordinates, delta, prototypes, None)
-        if metrics is None:
-            metrics = round_metrics(prototypes)
         costs = self._costs(focal_sets, delta)
-        return AdaptiveModel(costs, coordinates, prototypes, metrics, float(self.reg_covar))
+        return make_model(self.metric, costs, coordinates, prototypes, metrics=metrics, reg_covar=self.reg_covar)
 
 
 __all__ = ["ECM"]

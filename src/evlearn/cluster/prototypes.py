@@ -15,7 +15,7 @@ matter.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -297,7 +297,56 @@ def total_cost(powers: FloatArray, costs: FloatArray) -> float:
 
 
 @dataclass(frozen=True)
-class EuclideanModel:
+class PrototypeModel:
+    """Prototypes, and what sets of clusters cost; the models below say how far a row is from a prototype.
+
+    Attributes
+    ----------
+    costs : SetCosts
+        What the sets of clusters cost.
+    coordinates : Coordinates
+        Where the prototypes live.
+    prototypes : ndarray of shape (n_clusters, n_features)
+        The prototypes, in these coordinates.
+    """
+
+    costs: SetCosts
+    coordinates: Coordinates
+    prototypes: FloatArray
+
+    @property
+    def focal_sets(self) -> FocalSets:
+        """The sets that carry mass."""
+        return self.costs.focal_sets
+
+    @property
+    def centers(self) -> FloatArray:
+        """The prototypes as the user knows them."""
+        return self.coordinates.leave(self.prototypes)
+
+    @property
+    def empty_cost(self) -> float:
+        """What the empty set costs, in squared units of the model."""
+        return float(self.costs.empty * self.coordinates.scale**2)
+
+    def seen_from(self, origin: FloatArray) -> Self:
+        """The same model, for rows from which something has been subtracted already.
+
+        Parameters
+        ----------
+        origin : ndarray of shape (n_features,)
+            What has been subtracted.
+
+        Returns
+        -------
+        PrototypeModel
+            The model.
+        """
+        return replace(self, coordinates=self.coordinates.seen_from(origin))
+
+
+@dataclass(frozen=True)
+class EuclideanModel(PrototypeModel):
     """Prototypes, and the squared Euclidean distance.
 
     Attributes
@@ -312,35 +361,7 @@ class EuclideanModel:
         Whether they stay where they are.
     """
 
-    costs: SetCosts
-    coordinates: Coordinates
-    prototypes: FloatArray
     fixed: bool = False
-
-    @property
-    def focal_sets(self) -> FocalSets:
-        """The sets that carry mass."""
-        return self.costs.focal_sets
-
-    @property
-    def centers(self) -> FloatArray:
-        """The prototypes as the user knows them."""
-        return self.coordinates.leave(self.prototypes)
-
-    def seen_from(self, origin: FloatArray) -> "EuclideanModel":
-        """The same model, for rows from which something has been subtracted already.
-
-        Parameters
-        ----------
-        origin : ndarray of shape (n_features,)
-            What has been subtracted.
-
-        Returns
-        -------
-        EuclideanModel
-            The model.
-        """
-        return replace(self, coordinates=self.coordinates.seen_from(origin))
 
     def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
         """The masses of rows.
@@ -402,7 +423,7 @@ class EuclideanModel:
         whole = squares @ (self.costs.membership * self.costs.spread[:, None]).T
         left = whole - self._offsets
         left[left <= 16 * np.finfo(np.float64).eps * whole] = 0
-        return np.hstack([np.full((len(rows), 1), self._empty), left])
+        return np.hstack([np.full((len(rows), 1), self.empty_cost), left])
 
     def gather(self, rows: FloatArray, masses: FloatArray, weights: Any = None) -> Statistics:
         """The statistics of rows whose masses are given.
@@ -421,7 +442,7 @@ class EuclideanModel:
         Statistics
             What rows and masses tell about prototypes.
         """
-        powers = _powers(masses, self.costs.beta, weights)
+        powers = powers_of(masses, self.costs.beta, weights)
         cost = total_cost(powers, self.costs_of(rows)) / self.coordinates.scale**2
         shares = powers[:, 1:] @ (self.costs.membership * self.costs.spread[:, None])
         return Statistics(cost, powers.sum(axis=0), shares.T @ self.coordinates.enter(rows))
@@ -449,10 +470,6 @@ class EuclideanModel:
         return replace(self, prototypes=self.prototypes + change)
 
     @property
-    def _empty(self) -> float:
-        return float(self.costs.empty * self.coordinates.scale**2)
-
-    @property
     def _offsets(self) -> FloatArray:
         centres = self.costs.barycentres(self.prototypes)
         apart = ((self.prototypes - centres[:, None, :]) ** 2).sum(axis=2)
@@ -467,7 +484,7 @@ class EuclideanModel:
             centre.astype(dtype),
             scale,
             *(np.ascontiguousarray(one, dtype=dtype) for one in numbers),
-            max(self._empty, least),
+            max(self.empty_cost, least),
             float(self.costs.beta),
             *self.costs.lists,
         )
@@ -499,7 +516,23 @@ def solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
     return np.asarray((solution.T / size).T)
 
 
-def _powers(masses: FloatArray, beta: float, weights: Any) -> FloatArray:
+def powers_of(masses: FloatArray, beta: float, weights: Any) -> FloatArray:
+    """Masses, raised to a power and weighted.
+
+    Parameters
+    ----------
+    masses : ndarray of shape (n, n_focal_sets)
+        The masses.
+    beta : float
+        The power.
+    weights : ndarray of shape (n,) or None
+        How much each row counts.
+
+    Returns
+    -------
+    ndarray of shape (n, n_focal_sets)
+        The powers.
+    """
     powers = masses * masses if beta == 2 else masses**beta
     return np.asarray(powers if weights is None else powers * np.asarray(weights, dtype=np.float64)[:, None])
 
