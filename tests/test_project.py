@@ -104,7 +104,7 @@ def test_documented_parameters_and_defaults_are_those_of_the_signature(path, fou
 
 
 def _same(text, default):
-    stated = eval(text, {"__builtins__": {}}, {"None": None, "True": True, "False": False})
+    stated = eval(text, {"__builtins__": {}}, {"None": None, "True": True, "False": False, "range": range})
     return stated is default if default is None or isinstance(default, bool) else stated == default
 
 

@@ -7,6 +7,7 @@ except ImportError as error:
         "evlearn.plotting needs matplotlib; install it with `pip install evidential-learn[plot]`."
     ) from error
 
+from evlearn.plotting.cluster_number_display import ClusterNumberDisplay
 from evlearn.plotting.constraints_display import ConstraintsDisplay
 from evlearn.plotting.contour_display import MassContourDisplay
 from evlearn.plotting.delta_bel_display import DeltaBelDisplay
@@ -19,6 +20,7 @@ from evlearn.plotting.relational_display import RelationalDisplay
 from evlearn.plotting.shepard_display import ShepardDisplay
 
 __all__ = [
+    "ClusterNumberDisplay",
     "ConstraintsDisplay",
     "CredalPartitionDisplay",
     "DeltaBelDisplay",

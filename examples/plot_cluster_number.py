@@ -1,0 +1,86 @@
+"""
+How many clusters?
+==================
+
+Methods want the number of clusters, and often nobody knows it. One can fit for each number and look at a
+criterion. `~evlearn.plotting.ClusterNumberDisplay` draws the curve and marks the number that it suggests. This
+example shows when the curve helps, and when it misleads.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from evlearn.cluster import ECM
+from evlearn.datasets import make_fourclass
+from evlearn.plotting import ClusterNumberDisplay, DeltaBelDisplay
+
+# %%
+# Three data sets of 400 objects: four clusters that overlap, four that stand apart, and none at all.
+
+random = np.random.default_rng(0)
+centres = np.array([[0, 0], [6, 0], [0, 6], [6, 6]])
+data = {
+    "overlapping": make_fourclass(400, random_state=0)[0],
+    "apart": np.vstack([centre + 0.5 * random.normal(size=(100, 2)) for centre in centres]),
+    "no clusters": random.uniform(-3, 3, size=(400, 2)),
+}
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
+for ax, (name, X) in zip(axes, data.items(), strict=True):
+    ax.scatter(*X.T, s=8, color="0.35", linewidths=0)
+    ax.set(title=name, aspect="equal", xticks=[], yticks=[])
+plt.show()
+
+# %%
+# Average nonspecificity tells how much a partition leaves open. With too few clusters, objects lie between
+# centres; with too many, they are torn between neighbours. So the smallest value is suggested. We ask ECM
+# twice: with parameters chosen for the first data set, and with its defaults.
+
+models = {
+    "alpha=2, delta=4.5": ECM(alpha=2, delta=4.5, n_init=2, tol=1e-4, random_state=0),
+    "defaults": ECM(n_init=2, tol=1e-4, random_state=0),
+}
+figure, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained", sharey=True)
+for ax, (title, X) in zip(axes, data.items(), strict=True):
+    for name, model in models.items():
+        ClusterNumberDisplay.from_estimator(model, X, name=name, ax=ax)
+    ax.set(title=title)
+    ax.label_outer()
+axes[0].set_ylim(0, 0.75)
+plt.show()
+
+# %%
+# - Apart: both curves have a clear minimum at four. Parameters hardly matter.
+# - Overlapping: four with the one, two with the other. A shallow minimum, one that goes away when a parameter is
+#   changed, is no evidence.
+# - No clusters: something is suggested all the same. Two is what curves say that rise from the beginning on.
+#
+# The objective falls with every cluster more, so one looks for its elbow. Here it is no help at all (left): it
+# is at four whether there are four clusters or none, and it would move if other numbers were tried.
+#
+# Restricting the sets of clusters misleads too (right). Nonspecificity is divided by its largest possible
+# value, which grows with the number of clusters. Objects that are torn between two clusters at most cannot
+# follow, and the curve falls by itself. The legend warns that the suggestion is the last number that was tried.
+
+noise = data["no clusters"]
+figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+for name, X in data.items():
+    ClusterNumberDisplay.from_estimator(models["defaults"], X, criterion="objective", name=name, ax=axes[0])
+axes[0].set(title="elbows of the objective")
+pairs = ECM(focal_sets="pairs", n_init=2, tol=1e-4, random_state=0)
+ClusterNumberDisplay.from_estimator(pairs, noise, n_clusters=range(2, 13), name="pairs only", ax=axes[1])
+ClusterNumberDisplay.from_estimator(models["defaults"], noise, name="all sets", ax=axes[1])
+axes[1].set(title="no clusters", ylim=(0, 0.7))
+plt.show()
+
+# %%
+# What to do, then? Try several parameters, and trust a number that stays. Look at the partition: many objects
+# that are torn between the same two clusters say that these may be one. And ask in another way: the δ-Bel graph
+# needs no fit (see :doc:`/guide/belief_peaks`). It finds the four clusters also where they overlap. Where there
+# are none it has peaks too, but they come down in steps, and no wide gap sets them apart from the other
+# objects.
+
+figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
+for ax, (title, X) in zip(axes, data.items(), strict=True):
+    display = DeltaBelDisplay.from_data(X, n_neighbors=50, ax=ax)
+    ax.set(title=f"{title}: {len(display.peaks)} peaks", ylabel=display.ax_.get_ylabel() if ax is axes[0] else "")
+plt.show()
