@@ -43,6 +43,7 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {release}"
 html_static_path = ["_static"]
+html_css_files = ["cards.css"]
 html_sidebars = {"index": [], "references": []}
 html_show_sourcelink = False
 
