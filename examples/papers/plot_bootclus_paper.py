@@ -54,9 +54,10 @@ print(f"same {pairs.same[3, 4]:.3f}, different {pairs.different[3, 4]:.3f}, unkn
 # mass of *unknown* (2c) is the difference of the two, and that of *different clusters* (2b) is what plausibility
 # leaves to one. Ours show the same, in another order: first one wing, from sure to torn, then the other.
 
-display = RelationalDisplay.from_partition(partition, parts=("belief", "plausibility"))
-for axes, name in zip(display.axes_, ("2a", "2d"), strict=True):
-    axes.set_title(f"Figure {name}: {axes.get_title()}", fontsize="medium")
+figure, grid = plt.subplots(1, 2, figsize=(9.2, 4.8), layout="compressed")
+RelationalDisplay.from_partition(partition, parts=("belief", "plausibility"), ax=grid)
+for axes, name in zip(grid, ("2a", "2d"), strict=True):
+    axes.set_title(f"Figure {name}: {axes.get_title()}")
 plt.show()
 
 # %%
