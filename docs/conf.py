@@ -1,5 +1,10 @@
 """How the documentation is built; `make docs` builds it, offline and without warnings."""
 
+from pathlib import Path
+from xml.etree import ElementTree
+
+from sphinx.errors import SphinxError
+
 import evlearn
 
 project = "evidential-learn"
@@ -38,7 +43,9 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,
+    "junit": "../gallery_times.xml",  # beside the pages, for `check_example_times`
 }
+most_seconds_of_an_example = 30
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {release}"
@@ -58,6 +65,21 @@ def skip_metadata_requests(app, what, name, obj, skip, options):
     return True if name == "get_metadata_routing" or name.endswith("_request") else None
 
 
+def check_example_times(app, exception):
+    # Only the examples that this build has run; a build from nothing runs all.
+    times = Path(app.outdir, sphinx_gallery_conf["junit"])
+    if exception is not None or not times.exists():
+        return
+    seconds = {one.get("file"): float(one.get("time")) for one in ElementTree.parse(times).iter("testcase")}
+    slow = [f"{file} took {time:.0f} s" for file, time in seconds.items() if time > most_seconds_of_an_example]
+    if slow:
+        raise SphinxError(
+            f"{'; '.join(slow)}: every example must run in {most_seconds_of_an_example} s. "
+            "Take fewer objects, fewer starts or a larger tol."
+        )
+
+
 def setup(app):
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("autodoc-skip-member", skip_metadata_requests)
+    app.connect("build-finished", check_example_times)

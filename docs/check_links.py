@@ -1,0 +1,107 @@
+"""Whether every link inside the built pages leads somewhere: ``python docs/check_links.py docs/_build/html``.
+
+Files and anchors are looked up; nothing is fetched. Addresses of other sites are listed, and must be whole https
+addresses.
+"""
+
+import argparse
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
+
+
+class Page(HTMLParser):
+    """What a page links to, and the anchors that it has.
+
+    Parameters
+    ----------
+    text : str
+        The page.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.anchors: set[str] = {"", "top"}  # which every page has
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note the links and anchors of a tag."""
+        for name, value in attrs:
+            if name in ("href", "src") and value is not None:
+                self.links.add(value)
+            elif name == "srcset" and value:
+                self.links.update(candidate.split()[0] for candidate in value.split(","))
+            elif name == "id" and value:
+                self.anchors.add(value)
+
+
+def check(folder: Path) -> tuple[list[str], list[str]]:
+    """Follow the links of all pages in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the built pages are.
+
+    Returns
+    -------
+    faults : list of str
+        Pages with links that lead nowhere.
+    others : list of str
+        The addresses of other sites.
+    """
+    root = folder.resolve()
+    # What the theme brings along in _static are templates.
+    paths = [path for path in sorted(root.rglob("*.html")) if "_static" not in path.parts]
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in paths}
+    faults = [] if pages else [f"{folder} has no pages; build them first"]
+    others = set()
+    for path, page in pages.items():
+        for link in sorted(page.links):
+            parts = urlsplit(link)
+            if parts.scheme in ("data", "mailto"):
+                continue
+            if parts.scheme or parts.netloc:
+                others.add(link)
+                fault = _fault_of_address(parts)
+            else:
+                fault = _fault_of_path(parts, path, pages, root)
+            if fault:
+                faults.append(f"{path.relative_to(root)}: {link} {fault}")
+    return faults, sorted(others)
+
+
+def _fault_of_address(parts: SplitResult) -> str | None:
+    whole = parts.scheme == "https" and "." in (parts.hostname or "") and " " not in parts.geturl()
+    return None if whole else "is no https address"
+
+
+def _fault_of_path(parts: SplitResult, page: Path, pages: dict[Path, Page], root: Path) -> str | None:
+    target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+    target = target / "index.html" if target.is_dir() else target
+    if not target.is_relative_to(root):  # also where the path begins with a slash
+        return "leads out of the pages"
+    if not target.is_file():
+        return "is not there"
+    if target in pages and unquote(parts.fragment) not in pages[target].anchors:
+        return "is no anchor of that page"
+    return None
+
+
+def main() -> int:
+    """Print addresses of other sites and faults; the exit code is 1 if there are faults."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="where the built pages are")
+    faults, others = check(parser.parse_args().folder)
+    print("Other sites, not visited:", *others, sep="\n  ")
+    print(f"Links that lead nowhere: {len(faults)}", *faults, sep="\n  ")
+    if faults:
+        print("If a page is one of an earlier build, remove the folder and build again.")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

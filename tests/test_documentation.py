@@ -1,0 +1,97 @@
+"""The checks that `make docs` runs on the built pages, and that what the documentation shows is tested."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CHECK_LINKS = ROOT / "docs" / "check_links.py"
+
+
+def load(path):
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def site(tmp_path):
+    """Two pages whose links all lead somewhere; the function writes another link into the first."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "picture 1.png").touch()
+    (tmp_path / "sub" / "page.html").write_text('<h1 id="title">A page</h1><a href="../index.html#">back</a>')
+
+    def write(link):
+        (tmp_path / "index.html").write_text(
+            '<p id="here"><a href="#here">a</a><a href="sub/page.html?x=1#title">b</a><img src="picture%201.png">'
+            f'<a href="https://example.org/a#b">c</a><a href="mailto:a@b.org">d</a><a href="sub/">e</a>{link}'
+        )
+        (tmp_path / "sub" / "index.html").touch()
+        return tmp_path
+
+    return write
+
+
+def test_links_that_lead_somewhere_are_not_reported(site):
+    faults, others = load(CHECK_LINKS).check(site(""))
+    assert faults == []
+    assert others == ["https://example.org/a#b"]
+
+
+@pytest.mark.parametrize(
+    ("link", "fault"),
+    [
+        ('<a href="nowhere.html">', "index.html: nowhere.html is not there"),
+        ('<img src="nowhere.png">', "index.html: nowhere.png is not there"),
+        ('<img srcset="picture%201.png 1x, large.png 2x">', "index.html: large.png is not there"),
+        ('<a href="#there">', "index.html: #there is no anchor of that page"),
+        ('<a href="sub/page.html#there">', "index.html: sub/page.html#there is no anchor of that page"),
+        ('<a href="../other.html">', "index.html: ../other.html leads out of the pages"),
+        ('<a href="/index.html">', "index.html: /index.html leads out of the pages"),
+        ('<a href="http://example.org">', "index.html: http://example.org is no https address"),
+        ('<a href="https://here/a">', "index.html: https://here/a is no https address"),
+    ],
+)
+def test_links_that_lead_nowhere_are_reported(site, link, fault):
+    folder = site(link)
+    assert load(CHECK_LINKS).check(folder)[0] == [fault]
+    done = subprocess.run([sys.executable, CHECK_LINKS, folder], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert fault in done.stdout
+
+
+def test_a_folder_without_pages_is_reported(tmp_path):
+    (fault,) = load(CHECK_LINKS).check(tmp_path)[0]
+    assert fault.endswith("has no pages; build them first")
+
+
+def test_every_page_with_python_prompts_is_a_doctest(pytestconfig):
+    tested = [ROOT / one for one in pytestconfig.getini("testpaths")]
+    made = {"gallery", "_build", "generated"}
+    pages = [path for path in (ROOT / "docs").rglob("*.rst") if not made & {*path.relative_to(ROOT).parts}]
+    shown = [path for path in pages if re.search(r"^\s*>>> ", path.read_text(), flags=re.MULTILINE)]
+    assert ROOT / "docs" / "guide" / "first_ten_minutes.rst" in shown
+    for path in shown:
+        assert any(path.is_relative_to(one) for one in tested), f"{path.name} is not tested"
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "ARCHITECTURE.md"])
+def test_the_files_that_a_page_of_the_project_links_to_are_there(name):
+    links = re.findall(r"\]\(([^)\s]+)\)", (ROOT / name).read_text())
+    for link in links:
+        assert link.startswith("https://") or (ROOT / link).exists(), link
+
+
+def test_the_readme_hides_no_code_from_its_test():
+    # tests/test_project.py runs the blocks that are marked as Python.
+    readme = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", readme, flags=re.DOTALL | re.MULTILINE)
+    assert "python" in {language for language, _ in blocks}
+    for language, block in blocks:
+        looks_like_code = re.search(r"^(import \w|from \S+ import |>>> )", block, flags=re.MULTILINE)
+        assert language == "python" or not looks_like_code, block
