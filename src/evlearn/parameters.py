@@ -38,6 +38,22 @@ def check_integer(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
 
 
+def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
+    """Raise unless an array has the shape that other arrays ask for.
+
+    Parameters
+    ----------
+    name : str
+        What the array is called.
+    array : ndarray
+        The array.
+    shape : tuple of int
+        The shape it should have.
+    """
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {array.shape}.")
+
+
 def check_real(name: str, value: Any, low: float, high: float = float("inf"), *, open_low: bool = False) -> None:
     """Raise unless `value` is a number between `low` and `high`.
 

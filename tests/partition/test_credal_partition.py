@@ -108,6 +108,22 @@ def test_credal_partition_of_the_slides(seed_examples):
     assert (summary.n_sure, summary.n_torn, summary.n_outliers) == (2, 1, 1)
 
 
+@given(st.integers(1, 12).flatmap(partitions))
+def test_summaries_of_parts_add_up_to_that_of_the_whole(partition):
+    parts = [partition[:1].summary(), partition[1:].summary()] if len(partition) > 1 else [partition.summary()]
+    total = parts[0] if len(parts) == 1 else parts[0] + parts[1]
+    whole = partition.summary()
+    assert (total.n_objects, total.n_outliers, total.sure) == (whole.n_objects, whole.n_outliers, whole.sure)
+    assert total.torn == whole.torn
+    assert total.nonspecificity == pytest.approx(whole.nonspecificity)
+
+
+def test_summaries_of_other_clusters_do_not_add_up(small):
+    other = CredalPartition.from_hard([0, 1, 2])
+    with pytest.raises(ValueError, match="about the same clusters"):
+        small.summary() + other.summary()
+
+
 def test_summary_is_a_sentence_a_person_can_read(small):
     assert str(small.summary()).splitlines() == [
         "4 objects, 2 clusters",

@@ -10,6 +10,8 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
 
 import evlearn
 from evlearn.cluster import ECM, EVCLUS, RECM
@@ -153,3 +155,19 @@ def test_a_report_needs_a_fitted_estimator_and_a_folder_that_is_there(model, iri
 def test_there_is_no_other_name_in_the_package():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         evlearn.nothing  # noqa: B018
+
+
+def test_a_pipeline_is_reported_in_the_units_of_the_user(iris, tmp_path):
+    pipeline = make_pipeline(StandardScaler(), ECM(3, random_state=0)).fit(iris)
+    reader = Reader(evlearn.report(pipeline, iris, tmp_path / "iris.html").read_text(encoding="utf-8"))
+    assert "ECM: 3 clusters" in reader.headings
+    assert "StandardScaler()" in reader.cells
+    centers = pipeline[0].inverse_transform(pipeline[1].cluster_centers_)
+    assert {f"{value:.4g}" for value in centers.ravel()} <= set(reader.cells)
+
+
+def test_prototypes_that_cannot_be_told_in_the_units_of_the_user_are_left_out(iris, tmp_path):
+    pipeline = make_pipeline(Normalizer(), ECM(3, random_state=0)).fit(iris)
+    reader = Reader(evlearn.report(pipeline, iris, tmp_path / "iris.html").read_text(encoding="utf-8"))
+    assert reader.cells[:3] == ["cluster", "sure", "possible"]
+    assert reader.cells[3] == "0"

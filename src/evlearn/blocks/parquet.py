@@ -39,7 +39,7 @@ def open_parquet(
     ArrayRows
         The rows; closing them removes the temporary file.
     """
-    dataset = _open(path)
+    dataset = open_dataset(path)
     names = _columns(dataset)
     with _explaining(path):
         parts = [part for fragment in dataset.get_fragments() for part in fragment.split_by_row_group()]
@@ -68,7 +68,19 @@ def open_parquet(
     return ArrayRows(file, origin=origin, feature_names=np.array(names, dtype=object), scratch=scratch)
 
 
-def _open(path: str | os.PathLike[str]) -> Any:
+def open_dataset(path: str | os.PathLike[str]) -> Any:
+    """The Parquet files of a path, as a dataset of pyarrow.
+
+    Parameters
+    ----------
+    path : str or path
+        A file, or a folder of them.
+
+    Returns
+    -------
+    pyarrow.dataset.Dataset
+        The files in the order of their names.
+    """
     pyarrow = need_pyarrow()
     path = Path(path)
     if not path.exists():

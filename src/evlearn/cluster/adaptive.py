@@ -22,6 +22,7 @@ from evlearn.cluster.prototypes import (
     solve_positive,
     total_cost,
 )
+from evlearn.parameters import check_shape
 from evlearn.slices import row_blocks
 
 _BLOCK_ROWS = 4096  # of products that should stay in cache
@@ -51,6 +52,10 @@ class AdaptiveModel(PrototypeModel):
     metrics: FloatArray
     reg_covar: float
     fixed: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_shape("metrics", self.metrics, (len(self.prototypes), self.n_features, self.n_features))
 
     def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
         """The masses of rows.

@@ -13,6 +13,7 @@ from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.cluster.irqp import rows_against
 from evlearn.cluster.pairs import Transform, distances_between, squared_distances
+from evlearn.parameters import check_shape
 from evlearn.slices import row_blocks
 
 _BLOCK_ROWS = 2048
@@ -44,6 +45,17 @@ class LandmarkModel:
     focal_sets: FocalSets
     transform: Transform
     metric: Any
+
+    def __post_init__(self) -> None:
+        # Compiled code reads these without looking.
+        check_shape("masses", self.masses, (len(self.indices), len(self.focal_sets)))
+        if self.landmarks is not None:
+            check_shape("landmarks", self.landmarks, (len(self.indices), self.landmarks.shape[-1]))
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of attributes of a row; None if rows are dissimilarities."""
+        return None if self.landmarks is None else int(self.landmarks.shape[1])
 
     @property
     def _by_product(self) -> bool:

@@ -22,6 +22,7 @@ import numpy as np
 import evlearn.kernels.prototypes as kernel
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
+from evlearn.parameters import check_shape
 
 #: Data whose squares are numbers, with some room.
 _SMALLEST, _LARGEST = 1e-150, 1e150
@@ -140,6 +141,11 @@ class SetCosts:
     gain: FloatArray
     empty: float
     beta: float
+
+    def __post_init__(self) -> None:
+        # Compiled code reads these without looking.
+        check_shape("spread", self.spread, (len(self.focal_sets) - 1,))
+        check_shape("gain", self.gain, (len(self.focal_sets) - 1,))
 
     @classmethod
     def ecm(cls, focal_sets: FocalSets, *, alpha: float, beta: float, delta: float) -> "SetCosts":
@@ -314,10 +320,18 @@ class PrototypeModel:
     coordinates: Coordinates
     prototypes: FloatArray
 
+    def __post_init__(self) -> None:
+        check_shape("prototypes", self.prototypes, (self.focal_sets.frame_size, self.n_features))
+
     @property
     def focal_sets(self) -> FocalSets:
         """The sets that carry mass."""
         return self.costs.focal_sets
+
+    @property
+    def n_features(self) -> int:
+        """The number of attributes of a row."""
+        return len(self.coordinates.centre)
 
     @property
     def centers(self) -> FloatArray:

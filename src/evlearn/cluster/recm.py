@@ -226,7 +226,7 @@ class RECM(EvidentialClusterer):
         check_is_fitted(self)
         data = self._read(X, reset=False)
         masses = np.empty((len(data), len(self.focal_sets_)))
-        for block in row_blocks(len(data), max(1, _BLOCK_NUMBERS // len(self.masses_))):
+        for block in row_blocks(len(data), max(1, _BLOCK_NUMBERS // self._model.weights.shape[1])):
             apart = data[block]
             if self._training is not None:
                 apart = _finite(distances_between(apart, self._training, self.metric))

@@ -16,6 +16,7 @@ from threading import Event
 
 import numpy as np
 
+from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
 from evlearn.cluster.prototypes import SetCosts, masses_of_costs, solve_positive
 
@@ -46,6 +47,11 @@ class RelationalModel:
     weights: FloatArray
     gram: FloatArray
     mean: float
+
+    @property
+    def focal_sets(self) -> FocalSets:
+        """The sets that carry mass."""
+        return self.costs.focal_sets
 
     @classmethod
     def undecided(cls, costs: SetCosts, squares: FloatArray) -> "RelationalModel":

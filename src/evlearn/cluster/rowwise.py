@@ -133,8 +133,8 @@ class RowwiseClusterer(EvidentialClusterer):
     def __getattr__(self, name: str) -> Any:
         if name in ("credal_partition_", "masses_", "labels_") and "_model" in self.__dict__:
             raise AttributeError(
-                f"{name} is kept only of data in memory, or with masses_file='....npy'. Ask predict(X), or "
-                "predict_mass(X, out=...), which writes to a file."
+                f"{name} is kept only of data in memory, or with masses_file='....npy', and not in model files. "
+                "Ask predict(X), or predict_mass(X, out=...), which writes to a file."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

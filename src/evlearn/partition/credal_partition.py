@@ -538,6 +538,21 @@ class CredalPartition:
         except ValueError as error:
             raise ValueError(f"{Path(path).name} does not hold a credal partition: {error}") from error
 
+    def to_columns(self) -> dict[str, Any]:
+        """The partition as named columns, for tables of any kind.
+
+        Returns
+        -------
+        dict from str to ndarray
+            ``cluster`` is the most plausible cluster, ``assignment`` the set with the largest mass (``outlier``
+            for the empty set), and then there are the masses of each focal set.
+        """
+        labels = np.array(["outlier", *self.focal_sets.labels[1:]], dtype=object)
+        clusters = self.to_hard()
+        named = np.array(self.focal_sets.names, dtype=object)[clusters] if self.focal_sets.names else clusters
+        columns: dict[str, Any] = {"cluster": named, "assignment": labels[self._assigned()]}
+        return columns | {label: self.masses[:, k] for k, label in enumerate(self.focal_sets.labels)}
+
     def to_frame(self, library: str = "pandas") -> Any:
         """The partition as a data frame: cluster, assignment, and the mass of each set.
 
@@ -549,15 +564,9 @@ class CredalPartition:
         Returns
         -------
         pandas.DataFrame or polars.DataFrame
-            A row for each object: ``cluster`` is the most plausible cluster, ``assignment`` the set with the
-            largest mass (``outlier`` for the empty set), and then a column of masses for each focal set. Object
-            names become the index in pandas and a first column ``object`` in polars.
+            A row for each object, with the columns of `to_columns`. Object names become the index in pandas and a
+            first column ``object`` in polars.
         """
-        labels = np.array(["outlier", *self.focal_sets.labels[1:]], dtype=object)
-        clusters = self.to_hard()
-        named = np.array(self.focal_sets.names, dtype=object)[clusters] if self.focal_sets.names else clusters
-        columns: dict[str, Any] = {"cluster": named, "assignment": labels[self._assigned()]}
-        columns |= {label: self.masses[:, k] for k, label in enumerate(self.focal_sets.labels)}
         if library not in ("pandas", "polars"):
             raise ValueError(f"library must be 'pandas' or 'polars', got {library!r}.")
         try:
@@ -566,6 +575,7 @@ class CredalPartition:
             raise ImportError(
                 f"to_frame({library!r}) needs {library}; install it with `pip install {library}`."
             ) from None
+        columns = self.to_columns()
         names = None if self.object_names is None else list(self.object_names)
         if library == "pandas":
             return frames.DataFrame(columns, index=names)

@@ -86,6 +86,30 @@ def read(path: Path, mmap: bool) -> Stored:
     return _read_json(path)
 
 
+def read_focal_sets(sets: list[list[int]], frame: Any) -> FocalSets:
+    """Focal sets from what JSON holds of them, without trust.
+
+    Parameters
+    ----------
+    sets : list of list of int
+        The sets, in the order of `FocalSets`.
+    frame : int or list of str
+        The number of clusters, or their names.
+
+    Returns
+    -------
+    FocalSets
+        The focal sets.
+    """
+    size = frame if isinstance(frame, int) else len(frame)
+    if size * len(sets) > _LARGEST_TABLE:
+        raise ValueError(f"a table of {len(sets)} focal sets by {size} clusters is too large")
+    focal_sets = FocalSets(sets, frame)
+    if [list(one) for one in focal_sets] != sets:
+        raise ValueError("focal_sets is not in order, or lists a set twice")
+    return focal_sets
+
+
 def _format(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix not in (".json", ".npz"):
@@ -133,12 +157,7 @@ def _read_json(path: Path) -> Stored:
         document = json.loads(path.read_bytes())
         header = _check_header(document)
         dtype = _check_dtype(header["dtype"])
-        rows = document["focal_sets"]
-        if header["frame_size"] * len(rows) > _LARGEST_TABLE:
-            raise ValueError(f"a table of {len(rows)} focal sets by {header['frame_size']} clusters is too large")
-        focal_sets = FocalSets(rows, header["cluster_names"] or header["frame_size"])
-        if [list(one) for one in focal_sets] != rows:
-            raise ValueError("focal_sets is not in order, or lists a set twice")
+        focal_sets = read_focal_sets(document["focal_sets"], header["cluster_names"] or header["frame_size"])
         masses: FloatArray = np.array(document["masses"], dtype=np.float64).astype(dtype)
         return _check(masses, focal_sets, header["object_names"])
 

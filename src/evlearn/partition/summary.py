@@ -1,6 +1,7 @@
 """A credal partition in a few words, for reading."""
 
 import html
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ _MOST_GROUPS = 8
 
 @dataclass(frozen=True)
 class PartitionSummary:
-    """How many objects are sure, torn between clusters, or outliers. Prints as text.
+    """How many objects are sure, torn between clusters, or outliers. Prints as text; summaries of parts add up.
 
     Each object counts for the set that has its largest mass: a single cluster (sure), several (torn), or the empty
     set (an outlier).
@@ -51,6 +52,21 @@ class PartitionSummary:
     def n_torn(self) -> int:
         """How many objects are torn between clusters."""
         return sum(self.torn.values())
+
+    def __add__(self, other: "PartitionSummary") -> "PartitionSummary":
+        if self.sure.keys() != other.sure.keys():
+            raise ValueError("summaries add up if they are about the same clusters.")
+        torn = Counter(self.torn) + Counter(other.torn)
+        n_objects = self.n_objects + other.n_objects
+        vague = self.n_objects * self.nonspecificity + other.n_objects * other.nonspecificity
+        return PartitionSummary(
+            n_objects=n_objects,
+            n_clusters=self.n_clusters,
+            sure={name: count + other.sure[name] for name, count in self.sure.items()},
+            torn=dict(torn.most_common()),
+            n_outliers=self.n_outliers + other.n_outliers,
+            nonspecificity=vague / n_objects,
+        )
 
     def _size(self) -> str:
         return f"{counted(self.n_objects, 'object')}, {counted(self.n_clusters, 'cluster')}"

@@ -22,18 +22,21 @@ class Objects:
     names : list of str
         Their names, or numbers.
     columns : list of str
-        The names of the attributes; empty if X holds dissimilarities.
+        The names of the attributes; empty if only dissimilarities are known.
     values : ndarray of shape (n_objects, n_attributes)
-        The attributes.
+        The attributes as the user knows them.
+    seen : ndarray of shape (n_objects, n_attributes) or None
+        The attributes as the model saw them, after scaling; None if only dissimilarities are known.
     """
 
     partition: CredalPartition
     names: list[str]
     columns: list[str]
     values: Any
+    seen: Any
 
     @classmethod
-    def of(cls, partition: CredalPartition, X: Any, *, precomputed: bool) -> "Objects":
+    def of(cls, partition: CredalPartition, X: Any, seen: Any) -> "Objects":
         """Objects of any array or frame.
 
         Parameters
@@ -42,8 +45,8 @@ class Objects:
             Their masses.
         X : array-like of shape (n_objects, n_attributes)
             The attributes, or dissimilarities.
-        precomputed : bool
-            Whether they are dissimilarities.
+        seen : array-like of shape (n_objects, n_attributes) or None
+            What the model saw of the attributes; None if X holds dissimilarities.
 
         Returns
         -------
@@ -54,9 +57,14 @@ class Objects:
         columns = [str(name) for name in getattr(X, "columns", [f"feature {k}" for k in range(values.shape[1])])]
         index = getattr(X, "index", None) if hasattr(X, "iloc") else None
         names = [str(name) for name in (range(len(values)) if index is None else index)]
-        if precomputed:
-            return cls(partition, names, [], values[:, :0])
-        return cls(partition, names, columns[:_MOST_ATTRIBUTES], values[:, :_MOST_ATTRIBUTES])
+        if seen is None:
+            return cls(partition, names, [], values[:, :0], None)
+        return cls(partition, names, columns, values, np.asarray(seen))
+
+    @property
+    def shown(self) -> list[str]:
+        """The names of the attributes that tables show."""
+        return self.columns[:_MOST_ATTRIBUTES]
 
     def most_torn(self, limit: int) -> IntArray:
         """The objects about which least is known, outliers apart.
@@ -110,12 +118,13 @@ class Objects:
         some = self.partition[chosen]
         names = some.cluster_names
         candidates, plausibilities = some.to_rough(), some.to_possibilistic()
-        columns = ["object", "may be in", "none", *(f"pl({name})" for name in names), *self.columns]
+        columns = ["object", "may be in", "none", *(f"pl({name})" for name in names), *self.shown]
         rows: list[list[object]] = []
         for k, number in enumerate(chosen):
             may = ", ".join(name for name, possible in zip(names, candidates[k], strict=True) if possible)
             cells = [round(float(value), 3) for value in (some.masses[k, 0], *plausibilities[k])]
-            rows.append([self.names[number], may or "no cluster", *cells, *map(_cell, self.values[number])])
+            attributes = map(_cell, self.values[number][: len(self.shown)])
+            rows.append([self.names[number], may or "no cluster", *cells, *attributes])
         return columns, rows
 
 

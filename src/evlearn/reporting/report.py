@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import evlearn
 from evlearn.belief.notation import FRAME_LABEL
+from evlearn.cluster.pipelines import split_pipeline
 from evlearn.files import replacing
 from evlearn.parameters import check_integer
 from evlearn.partition import CredalPartition
@@ -35,7 +37,7 @@ def report(
     Parameters
     ----------
     estimator : object
-        A fitted clusterer of `evlearn.cluster`.
+        A fitted clusterer of `evlearn.cluster`, or a `sklearn.pipeline.Pipeline` that ends in one.
     X : array-like of shape (n_objects, n_features)
         The objects, as given to `fit`, or new ones. Names of rows and columns are shown where X is a frame.
     path : str or path
@@ -65,16 +67,53 @@ def report(
     """
     check_is_fitted(estimator)
     check_integer("n_rows", n_rows, 1)
-    precomputed = getattr(estimator, "metric", None) == "precomputed"
-    objects = Objects.of(_partition(estimator, X), X, precomputed=precomputed)
-    method = type(estimator).__name__
+    before, model = split_pipeline(estimator)
+    seen = X if before is None else before.transform(X)
+    precomputed = getattr(model, "metric", None) == "precomputed"
+    objects = Objects.of(_partition(model, seen), X, None if precomputed else seen)
+    return write_report(estimator, objects, path, n_rows=n_rows, title=title)
+
+
+def write_report(
+    estimator: Any,
+    objects: Objects,
+    path: str | os.PathLike[str],
+    *,
+    n_rows: int = 20,
+    title: str | None = None,
+    remark: str = "",
+) -> Path:
+    """Write a report about objects whose masses are known already.
+
+    Parameters
+    ----------
+    estimator : object
+        The fitted clusterer, or a pipeline that ends in one.
+    objects : Objects
+        The objects.
+    path : str or path
+        The file.
+    n_rows : int, default=20
+        The most objects that a table shows.
+    title : str or None, default=None
+        The title of the page; None makes one.
+    remark : str, default=""
+        A sentence below the summary.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    before, model = split_pipeline(estimator)
+    method = type(model).__name__
     parts = [
-        _summary(objects.partition),
-        html.section("Pictures", *_pictures(estimator, objects, X, precomputed)),
-        _clusters(estimator, objects),
+        _summary(objects.partition, remark),
+        html.section("Pictures", *_pictures(model, objects)),
+        _clusters(before, model, objects),
         _objects("Objects between clusters", "No object is torn.", objects, objects.most_torn(n_rows)),
         _objects("Outliers", "No object is an outlier.", objects, objects.farthest(n_rows)),
-        _parameters(estimator),
+        _parameters(before, model),
     ]
     made = f"{method} by evidential-learn {evlearn.__version__}, {date.today().isoformat()}"
     with replacing(path) as file:
@@ -82,15 +121,15 @@ def report(
     return Path(path)
 
 
-def _partition(estimator: Any, X: Any) -> CredalPartition:
-    known = getattr(estimator, "credal_partition_", None)
+def _partition(model: Any, X: Any) -> CredalPartition:
+    known = getattr(model, "credal_partition_", None)
     if known is not None and len(known) == len(X):
         return CredalPartition(known.masses, known.focal_sets, validate=False)
-    predicted: CredalPartition = estimator.predict_mass(X)
+    predicted: CredalPartition = model.predict_mass(X)
     return predicted
 
 
-def _summary(partition: CredalPartition) -> str:
+def _summary(partition: CredalPartition, remark: str) -> str:
     summary = partition.summary()
     total = summary.n_objects
 
@@ -106,6 +145,7 @@ def _summary(partition: CredalPartition) -> str:
         f"{summary.n_outliers:,} ({share(summary.n_outliers)}) are far from all clusters: outliers."
         if summary.n_outliers
         else "None is an outlier.",
+        remark,
     ]
     numbers = [
         (f"{summary.n_sure:,}", "sure"),
@@ -123,7 +163,7 @@ def _in_words(label: str) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _pictures(estimator: Any, objects: Objects, X: Any, precomputed: bool) -> list[str]:
+def _pictures(model: Any, objects: Objects) -> list[str]:
     # Figures that belong to no window and to no pyplot: a report may be written anywhere.
     from matplotlib.figure import Figure
 
@@ -138,27 +178,34 @@ def _pictures(estimator: Any, objects: Objects, X: Any, precomputed: bool) -> li
 
     partition = objects.partition
     pictures = []
-    if not precomputed and np.shape(X)[1] > 1:
+
+    def plane(ax: Any) -> None:
+        two = len(objects.columns) == 2
+        CredalPartitionDisplay.from_partition(partition, objects.values if two else objects.seen, ax=ax)
+        if two:
+            ax.set(xlabel=objects.columns[0], ylabel=objects.columns[1])
+
+    if len(objects.columns) > 1:
         caption = "Colours and marks: the most plausible cluster. Hollow marks: torn. Crosses: outliers."
-        pictures.append(
-            drawn(lambda ax: CredalPartitionDisplay.from_partition(partition, X, ax=ax), caption, (9, 5.5))
-        )
+        pictures.append(drawn(plane, caption, (9, 5.5)))
     caption = "How each object's mass is spread over sets of clusters; objects sorted by cluster."
     pictures.append(drawn(lambda ax: MassesDisplay.from_partition(partition, ax=ax), caption, (9, 5)))
     if partition.n_clusters > 1:
         caption = "Which clusters share objects."
         pictures.append(drawn(lambda ax: DoubtDisplay.from_partition(partition, ax=ax), caption, (6.5, 5)))
-    if len(getattr(estimator, "objective_history_", ())) > 1:
+    if len(getattr(model, "objective_history_", ())) > 1:
         caption = "The objective, iteration by iteration: it should have settled."
-        pictures.append(drawn(lambda ax: ObjectiveDisplay.from_estimator(estimator, ax=ax), caption, (7, 4)))
+        pictures.append(drawn(lambda ax: ObjectiveDisplay.from_estimator(model, ax=ax), caption, (7, 4)))
     return pictures
 
 
-def _clusters(estimator: Any, objects: Objects) -> str:
+def _clusters(before: Pipeline | None, model: Any, objects: Objects) -> str:
     partition = objects.partition
     sure, possible = partition.lower_approximation(), partition.upper_approximation()
-    centers = getattr(estimator, "cluster_centers_", None)
-    shown = [] if centers is None else objects.columns
+    centers = getattr(model, "cluster_centers_", None)
+    if centers is not None and before is not None:  # in the user's units, or not at all
+        centers = before.inverse_transform(centers) if hasattr(before, "inverse_transform") else None
+    shown = [] if centers is None else objects.shown
     columns = ["cluster", "sure", "possible", *shown]
     rows: list[list[object]] = []
     for k, name in enumerate(partition.cluster_names):
@@ -177,8 +224,9 @@ def _objects(heading: str, nothing: str, objects: Objects, chosen: Any) -> str:
     return html.section(heading, html.paragraph(note), html.table(*objects.rows(chosen)))
 
 
-def _parameters(estimator: Any) -> str:
-    rows: list[list[object]] = [[name, _short(value)] for name, value in sorted(estimator.get_params().items())]
+def _parameters(before: Pipeline | None, model: Any) -> str:
+    rows: list[list[object]] = [] if before is None else [["first", repr(step)] for _, step in before.steps]
+    rows += [[name, _short(value)] for name, value in sorted(model.get_params().items())]
     versions = ", ".join(
         f"{name} {version}"
         for name, version in (

@@ -1,0 +1,291 @@
+"""What the commands do."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evlearn.belief.types import FloatArray
+from evlearn.blocks import open_rows
+from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, RECM
+from evlearn.cluster.pipelines import split_pipeline
+from evlearn.command_line.progress import Progress
+from evlearn.command_line.results import check_output, open_writer
+from evlearn.command_line.sample import Sample
+from evlearn.command_line.tables import Chunk, Table, open_table
+from evlearn.model_files import load_model, save_model
+from evlearn.partition import CredalPartition, PartitionSummary
+from evlearn.reporting.objects import Objects
+from evlearn.reporting.report import write_report
+
+METHODS = {"ecm": ECM, "ccm": CCM, "bpec": BPEC, "evclus": EVCLUS, "recm": RECM}
+TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
+DONE, EARLY = 0, 3
+_IN_MEMORY = 1 << 27  # numbers; more are read in blocks, from a temporary file
+_MOST_NAMES = 20
+_REPORTED = 100_000  # objects; of more, a report shows a sample
+
+
+def cluster(options: Namespace) -> int:
+    """Cluster a table.
+
+    Parameters
+    ----------
+    options : Namespace
+        What the user asked for.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    _check_outputs(options)
+    estimator = _make_estimator(options)
+    progress = Progress(options.quiet)
+    table = open_table(options.data, delimiter=options.delimiter, decimal=options.decimal)
+    columns = _choose(table, options, progress)
+    precomputed = getattr(estimator, "metric", None) == "precomputed"
+    if precomputed and options.standardize:
+        raise ValueError("--standardize is for attributes, and metric=precomputed says that there are none.")
+
+    def chunks() -> Iterator[Chunk]:
+        return table.chunks(columns, options.names, drop_missing=options.drop_missing and not precomputed)
+
+    scaler = _scale(chunks()) if options.standardize else None
+    with warnings.catch_warnings(record=True) as complaints, _gathered(chunks(), scaler) as data:
+        warnings.simplefilter("always")
+        with progress.listening():
+            estimator.fit(data)
+    for complaint in complaints:
+        progress.say(f"evlearn: {complaint.message}")
+    early = any(issubclass(one.category, ConvergenceWarning) for one in complaints)
+    if table.has_names and not precomputed:
+        (estimator if scaler is None else scaler).feature_names_in_ = np.array(columns, dtype=object)
+    model = estimator if scaler is None else Pipeline([("scale", scaler), ("cluster", estimator)])
+    if options.model is not None:
+        save_model(model, options.model)
+    # Masses of the fit, where these are known; else each row is judged as a new one.
+    summary = _tell(model, chunks(), columns, options, progress, getattr(estimator, "credal_partition_", None))
+    print(summary)
+    return EARLY if early else DONE
+
+
+def predict(options: Namespace) -> int:
+    """Judge the rows of a table with a model of an earlier command.
+
+    Parameters
+    ----------
+    options : Namespace
+        What the user asked for.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    _check_outputs(options)
+    progress = Progress(options.quiet)
+    model = load_model(options.saved)
+    table = open_table(options.data, delimiter=options.delimiter, decimal=options.decimal)
+    columns = _known_columns(model, table, options, progress)
+    chunks = table.chunks(columns, options.names, drop_missing=options.drop_missing)
+    summary = _tell(model, chunks, columns, options, progress, None, screen=options.out is None)
+    progress.say(str(summary))
+    return DONE
+
+
+# Before
+
+
+def _check_outputs(options: Namespace) -> None:
+    check_output("--out", options.out, TABLES)
+    check_output("--report", options.report, (".html", ".htm"))
+    check_output("--model", getattr(options, "model", None), (".json",))
+
+
+def _make_estimator(options: Namespace) -> Any:
+    kind = METHODS[options.method]
+    parameters = dict(_setting(text) for text in options.set)
+    if options.n_clusters is not None:
+        parameters["n_clusters"] = options.n_clusters
+    elif "n_clusters" not in parameters and options.method != "bpec":
+        raise ValueError(f"--n-clusters is needed by {options.method}; bpec finds a number by itself.")
+    known = kind().get_params()
+    unknown = sorted(parameters.keys() - known.keys())
+    if unknown:
+        raise ValueError(f"--set {unknown[0]}: {options.method} has the parameters {', '.join(sorted(known))}.")
+    given = {"random_state": options.seed, "n_jobs": options.jobs, "verbose": int(not options.quiet)}
+    return kind(**{name: value for name, value in given.items() if name in known} | parameters)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--set wants NAME=VALUE, got {text!r}; for example --set alpha=2.")
+    try:
+        return name.strip(), json.loads(value)
+    except json.JSONDecodeError:
+        return name.strip(), value.strip()
+
+
+def _choose(table: Table, options: Namespace, progress: Progress) -> list[str]:
+    """The columns with the attributes."""
+    asked = _listed(options.columns)
+    without = _listed(options.without)
+    named = [] if options.names is None else [options.names]
+    _check_columns(table, "--columns", asked)
+    _check_columns(table, "--without", without)
+    _check_columns(table, "--names", named)
+    numeric = dict(zip(table.columns, table.numeric, strict=True))
+    chosen = [name for name in asked or table.columns if name not in without and name not in named]
+    texts = [name for name in chosen if not numeric[name]]
+    if asked and texts:
+        raise ValueError(
+            f"--columns has {texts[0]!r}, which holds text in {table.path.name}; it must hold numbers."
+        )
+    chosen = [name for name in chosen if numeric[name]]
+    if not chosen:
+        raise ValueError(f"{table.path.name} has no column of numbers among {', '.join(table.columns)}.")
+    if texts:
+        progress.say(f"evlearn: left out, because they hold text: {_shortened(texts)}")
+    progress.say(f"evlearn: attributes: {_shortened(chosen)}")
+    return chosen
+
+
+def _known_columns(model: Any, table: Table, options: Namespace, progress: Progress) -> list[str]:
+    """The columns that a model was fitted to, in its order."""
+    before, last = split_pipeline(model)
+    first = last if before is None else before[0]
+    names = getattr(first, "feature_names_in_", None)
+    if names is None or not table.has_names:
+        chosen = _choose(table, options, progress)
+        if len(chosen) != first.n_features_in_:
+            raise ValueError(
+                f"{table.path.name} has {len(chosen)} attributes, and the model was fitted to "
+                f"{first.n_features_in_}; choose them with --columns or --without."
+            )
+        return chosen
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise ValueError(f"{table.path.name} has no column {missing[0]!r}, which the model was fitted to.")
+    _check_columns(table, "--names", [] if options.names is None else [options.names])
+    return [str(name) for name in names]
+
+
+def _shortened(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f", and {more} more" if more > 0 else "")
+
+
+def _listed(text: str | None) -> list[str]:
+    return [] if text is None else [name.strip() for name in text.split(",")]
+
+
+def _check_columns(table: Table, option: str, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in table.columns:
+            raise ValueError(
+                f"{option} has {name!r}, which is no column of {table.path.name}; "
+                f"it has {', '.join(table.columns)}."
+            )
+
+
+# The fit
+
+
+def _scale(chunks: Iterator[Chunk]) -> StandardScaler:
+    scaler = StandardScaler()
+    for chunk in chunks:
+        scaler.partial_fit(chunk.values)
+    return scaler
+
+
+@contextmanager
+def _gathered(chunks: Iterator[Chunk], scaler: StandardScaler | None) -> Iterator[Any]:
+    """All rows in memory, or, if these are too many, rows in a temporary file."""
+    parts: list[FloatArray] = []
+    blocks = (chunk.values if scaler is None else scaler.transform(chunk.values) for chunk in chunks)
+    for block in blocks:
+        parts.append(block)
+        if sum(part.size for part in parts) > _IN_MEMORY:
+            with open_rows(chain(parts, blocks)) as rows:
+                yield rows
+            return
+    if not parts:
+        raise ValueError("no row is left; are there missing values in all of them?")
+    yield np.concatenate(parts)
+
+
+# The result
+
+
+def _tell(
+    model: Any,
+    chunks: Iterator[Chunk],
+    columns: list[str],
+    options: Namespace,
+    progress: Progress,
+    known: CredalPartition | None,
+    *,
+    screen: bool = False,
+) -> PartitionSummary:
+    """Write the masses of all rows, chunk after chunk, and the report; return how many are sure."""
+    summary: PartitionSummary | None = None
+    sample = Sample(_REPORTED if options.report is not None else 0)
+    with open_writer(options.out, screen=screen) as writer:
+        for chunk in chunks:
+            start = 0 if summary is None else summary.n_objects
+            stop = start + len(chunk.values)
+            partition = _judge(model, chunk.values) if known is None else known[start:stop]
+            writer.write(chunk.names, partition)
+            sample.add(chunk, partition)
+            some = partition.summary()
+            summary = some if summary is None else summary + some
+            progress.show(f"evlearn: {stop:,} rows judged")
+    if summary is None:
+        raise ValueError("no row is left; are there missing values in all of them?")
+    if options.report is not None:
+        _report(model, sample, columns, summary, options)
+    return summary
+
+
+def _judge(model: Any, values: FloatArray) -> CredalPartition:
+    with _nameless():
+        judged: CredalPartition = split_pipeline(model)[1].predict_mass(_seen(model, values))
+    return judged
+
+
+def _seen(model: Any, values: FloatArray) -> FloatArray:
+    """What the clusterer of a pipeline gets."""
+    before = split_pipeline(model)[0]
+    with _nameless():
+        return values if before is None else np.asarray(before.transform(values))
+
+
+@contextmanager
+def _nameless() -> Iterator[None]:
+    """Columns have been chosen by their names, and the arrays that are made of them have none."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield
+
+
+def _report(model: Any, sample: Sample, columns: list[str], summary: PartitionSummary, options: Namespace) -> None:
+    chunk, partition = sample.rows()
+    whole = summary.n_objects == len(partition)
+    if getattr(split_pipeline(model)[1], "metric", None) == "precomputed":
+        objects = Objects(partition, chunk.names, [], chunk.values[:, :0], None)
+    else:
+        objects = Objects(partition, chunk.names, columns, chunk.values, _seen(model, chunk.values))
+    remark = "" if whole else f"These are a random sample of {summary.n_objects:,} objects."
+    write_report(model, objects, options.report, title=options.title, remark=remark)

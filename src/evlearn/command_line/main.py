@@ -1,0 +1,177 @@
+"""From what a user types to a command, and from how it ended to an exit code."""
+
+import io
+import os
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from typing import Any
+
+import evlearn
+
+METHODS = ("ecm", "ccm", "bpec", "evclus", "recm")
+_FAILED, _INTERRUPTED, _CLOSED = 1, 130, 141
+
+_ABOUT = """\
+Clustering that says what it does not know.
+
+Every row of a table is one of three things: sure (it belongs to one cluster), torn (it belongs to
+one of several, and the data do not say to which), or an outlier (it belongs to none).
+
+  evlearn cluster data.csv --n-clusters 3 --out result.csv --report report.html --model model.json
+  evlearn predict model.json new.csv --out judged.csv
+
+`evlearn cluster --help` explains the options.
+"""
+_CODES = """\
+exit codes:
+  0  done
+  1  something is wrong with the data, a parameter or a file; stderr says what
+  2  the command itself was not understood
+  3  done, but the fit ended before it had settled (max_iter, or Ctrl-C); results are written
+  130  interrupted before there was anything to write
+"""
+_CLUSTER = """\
+Cluster the rows of a table, and say which are sure, torn or outliers.
+
+methods (--method):
+  ecm      like k-means, with doubt: round clusters, any number of rows. Try it first
+  ccm      like ecm, for many clusters of which one may lie between two others
+  bpec     finds the number of clusters by itself, from peaks of density
+  evclus   compares pairs of rows; also for a square table of dissimilarities
+  recm     like ecm, for a square table of dissimilarities: --set metric=precomputed
+
+the columns of the result (--out):
+  object      the name of the row (--names), or its number from 0
+  cluster     the best single label, as in k-means
+  assignment  {1}: sure. {1,2}: torn between clusters 1 and 2. Ω: all clusters are possible. outlier: none is
+  ∅, {0}, ... masses: how one unit of belief is shared among sets of clusters. ∅ is "no cluster"
+
+examples:
+  evlearn cluster iris.csv --n-clusters 3
+  evlearn cluster iris.csv --n-clusters 3 --names flower --without species --report iris.html
+  evlearn cluster people.csv --n-clusters 4 --standardize --out result.parquet --model people.json
+  evlearn cluster people.csv --method bpec --set n_neighbors=50
+  evlearn cluster distances.csv --n-clusters 4 --method evclus --set metric=precomputed
+"""
+_PREDICT = """\
+Judge new rows with a model that `evlearn cluster --model` or `evlearn.save_model` wrote.
+Columns are found by their names, in any order; others are ignored.
+
+examples:
+  evlearn predict model.json new.csv > judged.csv
+  evlearn predict model.json new.parquet --out judged.parquet --report judged.html
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    arguments : sequence of str or None, default=None
+        What the user typed after ``evlearn``; None asks the system.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that does not know Ω
+    options = make_parser().parse_args(arguments)
+    try:
+        code = _run(options)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        print("\nevlearn: interrupted.", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:  # `evlearn predict ... | head`: nobody reads on, and Python must not try at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _CLOSED
+    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+        print(f"evlearn: {error or type(error).__name__}", file=sys.stderr)
+        return _FAILED
+
+
+def _run(options: Namespace) -> int:
+    # Loaded only now, so that --help answers at once.
+    from evlearn.command_line import commands
+
+    command = {"cluster": commands.cluster, "predict": commands.predict}[options.command]
+    return command(options)
+
+
+def make_parser() -> ArgumentParser:
+    """The parser of the command.
+
+    Returns
+    -------
+    ArgumentParser
+        The parser.
+    """
+    parser = _Parser(prog="evlearn", description=_ABOUT)
+    parser.add_argument("--version", action="version", version=f"evlearn {evlearn.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{cluster,predict}", title="commands")
+    cluster = commands.add_parser("cluster", help="cluster a table", description=_CLUSTER)
+    cluster.add_argument("data", help="a CSV file, a Parquet file, or a folder of Parquet files")
+    _add_method_options(cluster)
+    _add_table_options(cluster)
+    results = _add_result_options(cluster)
+    results.add_argument("--model", metavar="FILE.json", help="keep the fitted model, for `evlearn predict`")
+    predict = commands.add_parser("predict", help="judge new rows", description=_PREDICT)
+    predict.add_argument("saved", metavar="model.json", help="the model")
+    predict.add_argument("data", help="a CSV file, a Parquet file, or a folder of Parquet files")
+    _add_table_options(predict)
+    _add_result_options(predict)
+    return parser
+
+
+class _Parser(ArgumentParser):
+    """A parser whose texts stay as they are written; commands get one of the same kind."""
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(
+            formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False, epilog=_CODES, **keywords
+        )
+
+
+def _add_method_options(parser: ArgumentParser) -> None:
+    method = parser.add_argument_group("the method")
+    method.add_argument("-k", "--n-clusters", type=int, metavar="K", help="the number of clusters")
+    method.add_argument("-m", "--method", choices=METHODS, default="ecm", help="see above (default: ecm)")
+    method.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the method, as in Python; may be repeated: --set delta=2 --set focal_sets=pairs",
+    )
+    method.add_argument(
+        "--standardize",
+        action="store_true",
+        help="bring all attributes to mean 0 and deviation 1 first; do so if they are in different units",
+    )
+    method.add_argument("--seed", type=int, default=0, metavar="N", help="for repeatable results (default: 0)")
+    method.add_argument("--jobs", type=int, metavar="N", help="how many threads to use; -1 for all")
+
+
+def _add_table_options(parser: ArgumentParser) -> None:
+    table = parser.add_argument_group("the table")
+    table.add_argument("--columns", metavar="A,B,...", help="the attributes (default: all columns of numbers)")
+    table.add_argument("--without", metavar="A,B,...", help="columns that are not attributes: labels, identifiers")
+    table.add_argument("--names", metavar="COLUMN", help="the column with the names of the rows")
+    table.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
+    table.add_argument("--delimiter", metavar="C", help="what separates the cells of a CSV file (default: seen)")
+    table.add_argument("--decimal", metavar="C", default=".", help="the decimal sign of a CSV file (default: .)")
+
+
+def _add_result_options(parser: ArgumentParser) -> Any:
+    results = parser.add_argument_group("the results")
+    results.add_argument("-o", "--out", metavar="FILE", help="labels and masses, as .csv or .parquet")
+    results.add_argument("--report", metavar="FILE.html", help="pictures and tables as one page, for others")
+    results.add_argument("--title", metavar="TEXT", help="the title of the report")
+    results.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
+    return results

@@ -1,0 +1,82 @@
+"""What a command says while it works: on stderr, in one line that changes, or line after line in a log."""
+
+import io
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+
+_SECONDS = 0.1
+
+
+class Progress:
+    """Says on stderr what is going on.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether to say nothing.
+    """
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._live = sys.stderr.isatty()
+        self._width = 0
+        self._shown = 0.0
+
+    def say(self, message: str) -> None:
+        """A line that stays.
+
+        Parameters
+        ----------
+        message : str
+            The line.
+        """
+        if not self._quiet:
+            self._clear()
+            print(message, file=sys.stderr, flush=True)
+
+    def show(self, message: str) -> None:
+        """A line that the next one replaces; every line stays where stderr is no terminal.
+
+        Parameters
+        ----------
+        message : str
+            The line.
+        """
+        if not self._live:
+            self.say(message)
+        elif not self._quiet and time.monotonic() - self._shown > _SECONDS:
+            self._clear()
+            print(message, end="", file=sys.stderr, flush=True)
+            self._width, self._shown = len(message), time.monotonic()
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Show what estimators print.
+
+        Yields
+        ------
+        None
+            While they run.
+        """
+        with redirect_stdout(_Lines(self)):
+            yield
+        self._clear()
+
+    def _clear(self) -> None:
+        if self._width:
+            print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
+            self._width = 0
+
+
+class _Lines(io.TextIOBase):
+    """A file whose lines are shown."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def write(self, text: str) -> int:
+        if text.strip():
+            self._progress.show(text.strip())
+        return len(text)

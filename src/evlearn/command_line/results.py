@@ -1,0 +1,170 @@
+"""Where the masses and labels of a command go: a CSV file, a Parquet file, or the screen."""
+
+import csv
+import importlib
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from evlearn.blocks.targets import need_pyarrow
+from evlearn.files import replacing
+from evlearn.partition import CredalPartition
+
+
+class Writer(Protocol):
+    """Takes partitions of some objects after another."""
+
+    def write(self, names: list[str], partition: CredalPartition) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        names : list of str
+            The names of the objects.
+        partition : CredalPartition
+            Their masses.
+        """
+
+
+class CsvWriter:
+    """Rows as CSV, with a line of names first.
+
+    Parameters
+    ----------
+    file : file
+        A text file.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._writer = csv.writer(file, lineterminator="\n")
+        self._begun = False
+
+    def write(self, names: list[str], partition: CredalPartition) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        names : list of str
+            The names of the objects.
+        partition : CredalPartition
+            Their masses.
+        """
+        columns = {"object": names} | partition.to_columns()
+        if not self._begun:
+            self._writer.writerow(columns)
+            self._begun = True
+        plain = (column if isinstance(column, list) else column.tolist() for column in columns.values())
+        self._writer.writerows(zip(*plain, strict=True))
+
+
+class ParquetWriter:
+    """Rows as one Parquet file.
+
+    Parameters
+    ----------
+    file : file
+        A binary file.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._writer: Any = None
+
+    def write(self, names: list[str], partition: CredalPartition) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        names : list of str
+            The names of the objects.
+        partition : CredalPartition
+            Their masses.
+        """
+        pyarrow = need_pyarrow()
+        table = pyarrow.table({"object": names} | partition.to_columns())
+        if self._writer is None:
+            self._writer = pyarrow.parquet.ParquetWriter(self._file, table.schema)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+class Nowhere:
+    """Takes rows and keeps none."""
+
+    def write(self, names: list[str], partition: CredalPartition) -> None:
+        """Do nothing.
+
+        Parameters
+        ----------
+        names : list of str
+            The names of the objects.
+        partition : CredalPartition
+            Their masses.
+        """
+
+
+@contextmanager
+def open_writer(path: str | None, *, screen: bool) -> Iterator[Writer]:
+    """A writer to a file, which has its name only once it is whole.
+
+    Parameters
+    ----------
+    path : str or None
+        The file: ``.parquet``, or else CSV; None for no file.
+    screen : bool
+        Whether no file means the screen.
+
+    Yields
+    ------
+    Writer
+        The writer.
+    """
+    if path is None:
+        yield CsvWriter(sys.stdout) if screen else Nowhere()
+    elif Path(path).suffix.lower() in (".parquet", ".pq"):
+        need_pyarrow()
+        with replacing(path) as file:
+            parquet = ParquetWriter(file)
+            try:
+                yield parquet
+            finally:
+                parquet.close()
+    else:
+        with replacing(path) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            yield CsvWriter(text)
+            text.flush()
+            text.detach()
+
+
+def check_output(option: str, path: str | None, endings: tuple[str, ...]) -> None:
+    """Raise if a file cannot be written; before hours of work, and not after them.
+
+    Parameters
+    ----------
+    option : str
+        The option that names the file.
+    path : str or None
+        The file.
+    endings : tuple of str
+        How its name may end.
+    """
+    if path is None:
+        return
+    if Path(path).suffix.lower() not in endings:
+        raise ValueError(f"{option} must name a file that ends in {' or '.join(endings)}, got {path!r}.")
+    if not Path(path).absolute().parent.is_dir():
+        raise FileNotFoundError(f"{option}: the folder of {path!r} does not exist; make it first.")
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{option}: {path!r} is a folder; choose another name.")
+    if Path(path).suffix.lower() in (".parquet", ".pq"):
+        need_pyarrow()
+    if option == "--report":
+        importlib.import_module("evlearn.plotting")  # which says what to install

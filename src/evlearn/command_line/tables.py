@@ -1,0 +1,258 @@
+"""Tables in files, CSV or Parquet, as chunks of rows: numbers, and the names of the objects."""
+
+import csv
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evlearn.belief.types import BoolArray, FloatArray
+from evlearn.blocks.parquet import open_dataset
+
+_CHUNK_ROWS = 50_000
+_SAMPLE_ROWS = 1000
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+
+
+class Chunk(NamedTuple):
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    names : list of str
+        The names of the objects: those of a column, or the numbers of the rows from 0.
+    values : ndarray of shape (n, n_columns)
+        The chosen columns.
+    """
+
+    names: list[str]
+    values: FloatArray
+
+
+class Table(ABC):
+    """A table in a file.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    columns : list of str
+        The names of all columns.
+    numeric : list of bool
+        Whether they hold numbers.
+    has_names : bool
+        Whether the names of the columns are in the file.
+    """
+
+    path: Path
+    columns: list[str]
+    numeric: list[bool]
+    has_names = True
+
+    def chunks(self, chosen: Sequence[str], names: str | None, *, drop_missing: bool) -> Iterator[Chunk]:
+        """The rows of the table, some at a time.
+
+        Parameters
+        ----------
+        chosen : sequence of str
+            The columns with the attributes.
+        names : str or None
+            The column with the names of the objects; None numbers them.
+        drop_missing : bool
+            Whether to leave out rows with missing values, which are an error otherwise.
+
+        Yields
+        ------
+        Chunk
+            Some rows.
+        """
+        positions = [self.columns.index(name) for name in chosen]
+        start = 0
+        for values, texts in self._read(positions, None if names is None else self.columns.index(names)):
+            numbers = [str(number) for number in range(start, start + len(values))] if texts is None else texts
+            keep = self._complete(values, chosen, start, drop_missing)
+            start += len(values)
+            if keep.all():
+                yield Chunk(numbers, values)
+            elif keep.any():
+                yield Chunk([name for name, kept in zip(numbers, keep, strict=True) if kept], values[keep])
+
+    def _complete(self, values: FloatArray, chosen: Sequence[str], start: int, drop_missing: bool) -> BoolArray:
+        known = np.isfinite(values)
+        if not known.all() and not drop_missing:
+            row, column = (int(one[0]) for one in np.nonzero(~known))
+            raise ValueError(
+                f"{self.path.name}: column {chosen[column]!r} has a missing or infinite value in row "
+                f"{start + row} (counted from 0). Fill it in, choose other columns with --columns or --without, "
+                "or leave such rows out with --drop-missing."
+            )
+        return np.asarray(known.all(axis=1))
+
+    @abstractmethod
+    def _read(self, positions: list[int], names: int | None) -> Iterator[tuple[FloatArray, list[str] | None]]:
+        """Numbers, missing ones as NaN, and names, some rows at a time."""
+
+
+class CsvTable(Table):
+    """A CSV file. Whether there is a line of names, and what separates the cells, is seen from the first rows.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    delimiter : str or None, default=None
+        What separates cells; None finds out.
+    decimal : str, default="."
+        The decimal sign.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, delimiter: str | None = None, decimal: str = ".") -> None:
+        self.path = Path(path)
+        self._decimal = decimal
+        self._delimiter = delimiter or self._find_delimiter()
+        rows = [row for _, row in islice(self._rows(), _SAMPLE_ROWS)]
+        if not rows:
+            raise ValueError(f"{self.path.name} has no rows.")
+        self.has_names = not all(self._is_number(cell) for cell in rows[0])
+        body = rows[1:] if self.has_names else rows
+        if not body:
+            raise ValueError(f"{self.path.name} has a line of names and no rows below it.")
+        self.columns = (
+            [cell.strip() for cell in rows[0]] if self.has_names else [f"x{k}" for k in range(len(rows[0]))]
+        )
+        twice = sorted({name for name in self.columns if self.columns.count(name) > 1})
+        if twice:
+            raise ValueError(f"{self.path.name} has several columns of the name {twice[0]!r}; rename them.")
+        # Mostly numbers: then a cell that is none is a mistake in the file, and not a column of text.
+        self.numeric = [
+            _mostly([self._is_number(row[k]) for row in body if len(row) > k and not _is_missing(row[k])])
+            for k in range(len(self.columns))
+        ]
+
+    def _find_delimiter(self) -> str:
+        with self.path.open(encoding="utf-8-sig", errors="replace") as file:
+            line = file.readline()
+        found = max("\t;,|", key=line.count)
+        return found if found in line else ","
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """The lines that are not empty, with their numbers from 1."""
+        with self.path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, delimiter=self._delimiter)
+            try:
+                for row in reader:
+                    if row:
+                        yield reader.line_num, row
+            except (csv.Error, UnicodeDecodeError) as error:
+                raise ValueError(
+                    f"{self.path.name} cannot be read as CSV in UTF-8, near line {reader.line_num + 1}: {error}."
+                ) from error
+
+    def _is_number(self, cell: str) -> bool:
+        try:
+            float(cell.replace(self._decimal, ".") if self._decimal != "." else cell)
+        except ValueError:
+            return False
+        return not _is_missing(cell)
+
+    def _read(self, positions: list[int], names: int | None) -> Iterator[tuple[FloatArray, list[str] | None]]:
+        rows = self._rows()
+        if self.has_names:
+            next(rows)
+        while chunk := list(islice(rows, _CHUNK_ROWS)):
+            for line, row in chunk:
+                if len(row) != len(self.columns):
+                    raise ValueError(
+                        f"{self.path.name}, line {line}, has {len(row)} cells instead of {len(self.columns)}; "
+                        f"is {self._delimiter!r} what separates them? If not, say so with --delimiter."
+                    )
+            values = np.empty((len(chunk), len(positions)))
+            for k, position in enumerate(positions):
+                values[:, k] = self._numbers([row[position] for _, row in chunk], chunk, position)
+            yield values, None if names is None else [row[names] for _, row in chunk]
+
+    def _numbers(self, cells: list[str], chunk: list[tuple[int, list[str]]], position: int) -> Any:
+        if self._decimal != ".":
+            cells = [cell.replace(self._decimal, ".") for cell in cells]
+        try:
+            return np.array(cells, dtype=np.float64)
+        except ValueError:
+            return np.array(
+                [self._number(cell, line, position) for cell, (line, _) in zip(cells, chunk, strict=True)]
+            )
+
+    def _number(self, cell: str, line: int, position: int) -> float:
+        if _is_missing(cell):
+            return float("nan")
+        try:
+            return float(cell)
+        except ValueError:
+            raise ValueError(
+                f"{self.path.name}, line {line}: {cell!r} in column {self.columns[position]!r} is not a number. "
+                "Mend it, or leave the column out with --without."
+            ) from None
+
+
+class ParquetTable(Table):
+    """A Parquet file, or a folder of them.
+
+    Parameters
+    ----------
+    path : str or path
+        The file or folder.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._dataset = open_dataset(path)
+        self.columns = list(self._dataset.schema.names)
+        kinds = [str(kind) for kind in self._dataset.schema.types]
+        self.numeric = [kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")) for kind in kinds]
+
+    def _read(self, positions: list[int], names: int | None) -> Iterator[tuple[FloatArray, list[str] | None]]:
+        chosen = [self.columns[position] for position in positions]
+        wanted = chosen if names is None else [*chosen, self.columns[names]]
+        single = all(str(self._dataset.schema.field(name).type) in ("float", "halffloat") for name in chosen)
+        for batch in self._dataset.to_batches(columns=list(dict.fromkeys(wanted)), batch_size=_CHUNK_ROWS):
+            values = np.empty((len(batch), len(chosen)), dtype=np.float32 if single else np.float64)
+            for k, name in enumerate(chosen):
+                values[:, k] = batch.column(name).to_numpy(zero_copy_only=False)
+            if len(batch):
+                yield values, None if names is None else [str(one) for one in batch.column(wanted[-1]).to_pylist()]
+
+
+def open_table(path: str | os.PathLike[str], *, delimiter: str | None = None, decimal: str = ".") -> Table:
+    """The table in a file, by its ending.
+
+    Parameters
+    ----------
+    path : str or path
+        A Parquet file or a folder of them, or else a CSV file.
+    delimiter : str or None, default=None
+        What separates cells of a CSV file; None finds out.
+    decimal : str, default="."
+        The decimal sign of a CSV file.
+
+    Returns
+    -------
+    Table
+        The table.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {str(path)!r}.")
+    if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
+        return ParquetTable(path)
+    return CsvTable(path, delimiter=delimiter, decimal=decimal)
+
+
+def _is_missing(cell: str) -> bool:
+    return cell.strip().lower() in _MISSING
+
+
+def _mostly(flags: list[bool]) -> bool:
+    return 2 * sum(flags) > len(flags)

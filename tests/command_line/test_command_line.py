@@ -1,0 +1,433 @@
+"""The command `evlearn`, as somebody types it."""
+
+import csv
+import io
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.metrics import pairwise_distances
+from sklearn.preprocessing import StandardScaler
+
+import evlearn
+from evlearn.cluster import BPEC, ECM, EVCLUS
+from evlearn.command_line import commands, main
+from evlearn.command_line.main import METHODS, make_parser
+from evlearn.command_line.sample import Sample
+from evlearn.command_line.tables import Chunk, open_table
+
+IRIS = load_iris(as_frame=True)
+ATTRIBUTES = ["sepal length", "sepal width", "petal length", "petal width"]
+
+
+@pytest.fixture
+def iris(tmp_path, monkeypatch):
+    """A folder with the irises as a CSV file, as people keep them: names, text, numbers."""
+    monkeypatch.chdir(tmp_path)
+    frame = IRIS.data.set_axis(ATTRIBUTES, axis=1)
+    frame.insert(0, "flower", [f"flower {number}" for number in range(150)])
+    frame["species"] = IRIS.target_names[IRIS.target]
+    frame.to_csv("iris.csv", index=False)
+    return frame
+
+
+def run(*arguments):
+    return main([str(one) for one in arguments])
+
+
+def fails(capsys, *arguments):
+    """The message of a command that must fail."""
+    capsys.readouterr()
+    assert run(*arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.rstrip().splitlines()[-1].startswith("evlearn: ")
+    return captured.err.rstrip().splitlines()[-1].removeprefix("evlearn: ")
+
+
+# Cluster
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_becomes_labels_and_masses(iris, ending, capsys):
+    out = f"result.{ending}"
+    assert run("cluster", "iris.csv", "--n-clusters", 3, "--names", "flower", "--out", out) == 0
+    model = ECM(3, random_state=0).fit(iris[ATTRIBUTES].to_numpy())
+    result = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
+    expected = model.credal_partition_.to_frame()
+    assert result["object"].tolist() == iris["flower"].tolist()
+    assert result["cluster"].tolist() == model.labels_.tolist()
+    assert result["assignment"].tolist() == expected["assignment"].tolist()
+    assert np.array_equal(result[list(model.focal_sets_.labels)].to_numpy(), model.masses_)
+    captured = capsys.readouterr()
+    assert captured.out.strip() == str(model.credal_partition_.summary())
+    assert "left out, because they hold text: species" in captured.err
+    assert "ECM iteration" in captured.err
+
+
+def test_quiet_says_the_summary_only(iris, capsys):
+    assert run("cluster", "iris.csv", "-k", 3, "-q") == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.startswith("150 objects, 3 clusters\n")
+
+
+def test_a_report_has_the_names_of_rows_and_columns(iris):
+    assert run("cluster", "iris.csv", "-k", 3, "--names", "flower", "--report", "r.html", "--title", "Irises") == 0
+    with open("r.html", encoding="utf-8") as file:
+        text = file.read()
+    assert "<h1>Irises</h1>" in text
+    assert len(set(re.findall(r"<td[^>]*>(flower \d+)</td>", text))) > 5
+    assert "petal width" in text
+
+
+def test_all_methods_of_the_help_are_there():
+    assert tuple(commands.METHODS) == METHODS
+    for method in METHODS:
+        assert f"\n  {method} " in make_parser()._subparsers._group_actions[0].choices["cluster"].description
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_runs(iris, method):
+    number = () if method == "bpec" else ("-k", 3)
+    assert run("cluster", "iris.csv", *number, "-m", method, "--out", "result.csv", "--model", "model.json") == 0
+    assert len(pd.read_csv("result.csv")) == 150
+    assert run("predict", "model.json", "iris.csv", "--out", "again.csv") == 0
+    first, again = pd.read_csv("result.csv"), pd.read_csv("again.csv")
+    assert (first["cluster"] == again["cluster"]).mean() > 0.97
+
+
+def test_parameters_are_set_by_name(iris):
+    settings = ["--set", "n_neighbors=40", "--set", "metric=euclidean", "--set", "delta=9"]
+    assert run("cluster", "iris.csv", "-m", "bpec", *settings, "--out", "result.csv") == 0
+    model = BPEC(n_neighbors=40, metric="euclidean", delta=9, random_state=0).fit(iris[ATTRIBUTES].to_numpy())
+    assert pd.read_csv("result.csv")["cluster"].tolist() == model.labels_.tolist()
+
+
+def test_dissimilarities_are_clustered_and_predicted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X = IRIS.data.to_numpy()
+    np.savetxt("distances.csv", pairwise_distances(X), delimiter=",")
+    np.savetxt("new.csv", pairwise_distances(X[:20] + 0.01, X), delimiter=",")
+    options = ["-k", 3, "-m", "evclus", "--set", "metric=precomputed", "--report", "r.html", "--model", "m.json"]
+    assert run("cluster", "distances.csv", *options) == 0
+    assert run("predict", "m.json", "new.csv", "--out", "new_result.csv") == 0
+    model = EVCLUS(3, metric="precomputed", random_state=0).fit(pairwise_distances(X))
+    assert pd.read_csv("new_result.csv")["cluster"].tolist() == model.labels_[:20].tolist()
+    assert "--standardize" in fails(capsys, "cluster", "distances.csv", *options, "--standardize")
+
+
+def test_standardized_data_are_reported_in_their_own_units(iris):
+    options = ["--standardize", "--report", "r.html", "--model", "model.json", "--out", "result.csv"]
+    assert run("cluster", "iris.csv", "-k", 3, "-q", *options) == 0
+    X = iris[ATTRIBUTES].to_numpy()
+    scaler = StandardScaler().fit(X)
+    model = ECM(3, random_state=0).fit(scaler.transform(X))
+    assert pd.read_csv("result.csv")["cluster"].tolist() == model.labels_.tolist()
+    centers = scaler.inverse_transform(model.cluster_centers_)
+    with open("r.html", encoding="utf-8") as file:
+        text = file.read()
+    assert all(f"<td>{value:.4g}</td>" in text for value in centers.ravel())
+    assert run("predict", "model.json", "iris.csv", "--out", "again.csv") == 0
+    assert pd.read_csv("again.csv")["cluster"].tolist() == model.labels_.tolist()
+
+
+def test_a_fit_that_has_not_settled_is_written_and_says_so(iris, capsys):
+    assert run("cluster", "iris.csv", "-k", 3, "--set", "max_iter=1", "--out", "result.csv") == 3
+    assert "evlearn: the objective still changed after max_iter=1 iterations" in capsys.readouterr().err
+    assert os.path.exists("result.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_data_larger_than_memory_give_the_same_answer(iris, ending, monkeypatch):
+    source = "iris.csv"
+    if ending == "parquet":
+        source = "iris.parquet"
+        iris.to_parquet(source)
+    assert run("cluster", source, "-k", 3, "--out", "memory.csv", "--model", "memory.json") == 0
+    monkeypatch.setattr(commands, "_IN_MEMORY", 100)
+    monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", 32)
+    monkeypatch.setattr(commands, "_REPORTED", 40)
+    options = ["--out", "blocks.csv", "--model", "blocks.json", "--report", "r.html"]
+    assert run("cluster", source, "-k", 3, *options) == 0
+    memory, blocks = pd.read_csv("memory.csv"), pd.read_csv("blocks.csv")
+    assert memory["object"].tolist() == blocks["object"].tolist()
+    # Rounded: blocks are stored from another origin.
+    assert np.allclose(memory.iloc[:, 3:], blocks.iloc[:, 3:], atol=1e-8)
+    with open("r.html", encoding="utf-8") as file:
+        assert "These are a random sample of 150 objects." in file.read()
+    assert list(evlearn.load_model("blocks.json").feature_names_in_) == ATTRIBUTES
+
+
+def test_methods_that_need_memory_say_so(iris, monkeypatch, capsys):
+    monkeypatch.setattr(commands, "_IN_MEMORY", 100)
+    monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", 32)
+    message = fails(capsys, "cluster", "iris.csv", "-k", 3, "-m", "evclus")
+    assert message.endswith("use solver='landmark'.")
+    assert run("cluster", "iris.csv", "-k", 3, "-m", "evclus", "--set", "solver=landmark") == 0
+
+
+# Predict
+
+
+def test_prediction_finds_columns_by_name_and_goes_to_the_screen(iris, capsys):
+    assert run("cluster", "iris.csv", "-k", 3, "--model", "model.json", "--names", "flower") == 0
+    iris[["species", *reversed(ATTRIBUTES)]].head(10).to_csv("new.csv", index=False)
+    capsys.readouterr()
+    assert run("predict", "model.json", "new.csv") == 0
+    captured = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(captured.out)))
+    assert [row["object"] for row in rows] == [str(number) for number in range(10)]
+    model = evlearn.load_model("model.json")
+    assert [int(row["cluster"]) for row in rows] == model.predict(iris[ATTRIBUTES].head(10)).tolist()
+    assert "10 objects, 3 clusters" in captured.err
+
+
+def test_prediction_refuses_other_columns(iris, capsys):
+    assert run("cluster", "iris.csv", "-k", 3, "--model", "model.json") == 0
+    capsys.readouterr()
+    iris.drop(columns="petal width").to_csv("new.csv", index=False)
+    assert fails(capsys, "predict", "model.json", "new.csv") == (
+        "new.csv has no column 'petal width', which the model was fitted to."
+    )
+    np.savetxt("bare.csv", np.ones((3, 3)), delimiter=",")
+    assert "bare.csv has 3 attributes, and the model was fitted to 4" in fails(
+        capsys, "predict", "model.json", "bare.csv"
+    )
+
+
+def test_a_broken_model_is_refused(iris, capsys):
+    with open("model.json", "w") as file:
+        file.write("{")
+    assert "is not a model that can be read" in fails(capsys, "predict", "model.json", "iris.csv")
+    assert "No such file" in fails(capsys, "predict", "none.json", "iris.csv")
+
+
+# Mistakes
+
+
+MISTAKES = {
+    "--columns has 'nonsense', which is no column of iris.csv; it has flower, ": ["--columns", "nonsense"],
+    "--columns has 'species', which holds text in iris.csv": ["--columns", "sepal width,species"],
+    "--names has 'id', which is no column": ["--names", "id"],
+    "--set nonsense: ecm has the parameters alpha, ": ["--set", "nonsense=1"],
+    "--set wants NAME=VALUE, got 'alpha'": ["--set", "alpha"],
+    "alpha must be a number at least 0, got 'much'": ["--set", "alpha=much"],
+    "--out must name a file that ends in .csv or .tsv or .txt or .parquet or .pq, got 'x.pickle'": [
+        "--out",
+        "x.pickle",
+    ],
+    "--report: the folder of 'none/r.html' does not exist; make it first.": ["--report", "none/r.html"],
+    "--model must name a file that ends in .json, got 'm.pkl'": ["--model", "m.pkl"],
+    "iris.csv has no column of numbers among": ["--columns", "flower", "--without", "flower"],
+    "n_clusters=200 is more than n_samples=150": ["--n-clusters", "200"],
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_a_mistake_is_told_in_a_line_and_leaves_no_file(iris, message, capsys):
+    assert message in fails(capsys, "cluster", "iris.csv", "-k", 3, *MISTAKES[message])
+    assert os.listdir() == ["iris.csv"]
+
+
+def test_the_number_of_clusters_is_asked_for(iris, capsys):
+    assert "--n-clusters is needed by ecm; bpec finds a number by itself" in fails(capsys, "cluster", "iris.csv")
+
+
+def test_a_file_that_is_not_there_is_named(capsys):
+    assert fails(capsys, "cluster", "nowhere.csv", "-k", 3) == "there is no file 'nowhere.csv'."
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["cluster"], ["cluster", "x.csv", "--nonsense"]])
+def test_a_command_that_is_not_understood_exits_with_2(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        run(*arguments)
+    assert end.value.code == 2
+    assert "usage: evlearn" in capsys.readouterr().err
+
+
+# Tables
+
+BROKEN = {
+    "": "data.csv has no rows.",
+    "a,b\n": "data.csv has a line of names and no rows below it.",
+    "a,a\n1,2\n": "data.csv has several columns of the name 'a'; rename them.",
+    "a,b\n1,2\n3\n": "data.csv, line 3, has 1 cells instead of 2; is ',' what separates them?",
+    "a,b\n1,2\n3,x\n4,5\n": "data.csv, line 3: 'x' in column 'b' is not a number.",
+    "a,b\n1,2\n3,\n4,5\n": "data.csv: column 'b' has a missing or infinite value in row 1 (counted from 0).",
+    "a,b\n1,2\n3,inf\n4,5\n": "data.csv: column 'b' has a missing or infinite value in row 1 (counted from 0).",
+    "a,b\nu,v\nw,x\n": "data.csv has no column of numbers among a, b.",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_broken_table_is_refused_with_the_place(text, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_text(text)
+    assert BROKEN[text] in fails(capsys, "cluster", "data.csv", "-k", 2)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_bytes(b"a,b\n1,\xff\xfe\n")
+    assert "data.csv cannot be read as CSV in UTF-8" in fails(capsys, "cluster", "data.csv", "-k", 2)
+    (tmp_path / "data.parquet").write_bytes(b"PAR1 and nothing else")
+    assert "data.parquet cannot be read as Parquet" in fails(capsys, "cluster", "data.parquet", "-k", 2)
+
+
+def test_rows_with_missing_values_can_be_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_text("a;b\n1,5;2\n3;NA\n\n4;5,25\n?;1\n0;0\n")
+    options = ["--decimal", ",", "--drop-missing"]
+    assert run("cluster", "data.csv", "-k", 2, *options, "--out", "result.csv", "--model", "model.json") == 0
+    assert pd.read_csv("result.csv")["object"].tolist() == [0, 2, 4]
+    table = open_table("data.csv", decimal=",")
+    (chunk,) = table.chunks(["b", "a"], None, drop_missing=True)
+    assert chunk.values.tolist() == [[2, 1.5], [5.25, 4], [0, 0]]
+
+
+def test_a_table_without_names_has_columns_all_the_same(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.tsv").write_text("1\t2\n3\t4\n5\t7\n")
+    assert run("cluster", "data.tsv", "-k", 2, "--model", "model.json") == 0
+    assert "attributes: x0, x1" in capsys.readouterr().err
+    assert not hasattr(evlearn.load_model("model.json"), "feature_names_in_")
+
+
+def test_parquet_keeps_single_precision_and_names(iris, tmp_path):
+    iris.astype(dict.fromkeys(ATTRIBUTES, np.float32)).to_parquet("iris.parquet")
+    table = open_table("iris.parquet")
+    assert dict(zip(table.columns, table.numeric, strict=True)) == {
+        "flower": False,
+        **dict.fromkeys(ATTRIBUTES, True),
+        "species": False,
+    }
+    (chunk,) = table.chunks(ATTRIBUTES, "flower", drop_missing=False)
+    assert chunk.values.dtype == np.float32
+    assert chunk.names == iris["flower"].tolist()
+
+
+def test_a_sample_of_a_stream_is_fair_and_in_order():
+    partition = ECM(2, random_state=0).fit(np.arange(10.0).reshape(-1, 1)).credal_partition_
+    counts = np.zeros(1000)
+    for seed in range(60):
+        sample = Sample(50)
+        sample._random = np.random.RandomState(seed)
+        for start in range(0, 1000, 10):
+            values = np.arange(start, start + 10.0).reshape(-1, 1)
+            sample.add(Chunk([str(int(value)) for value in values[:, 0]], values), partition)
+        chunk, masses = sample.rows()
+        drawn = chunk.values[:, 0].astype(int)
+        assert len(drawn) == len(masses) == 50
+        assert (np.diff(drawn) > 0).all()
+        assert chunk.names == [str(one) for one in drawn]
+        assert np.array_equal(masses.masses, partition.masses[drawn % 10])
+        counts[drawn] += 1
+    # 60 draws of one in twenty: 3 for each row, and 1500 for each half, give or take four deviations.
+    assert abs(counts[:500].sum() - 1500) < 4 * np.sqrt(60 * 50 / 4)
+    assert counts.max() <= 14
+
+
+# The real thing
+
+
+def command(*arguments, **options):
+    return subprocess.Popen([sys.executable, "-m", "evlearn", *map(str, arguments)], text=True, **options)
+
+
+def test_help_teaches_and_loads_neither_scikit_learn_nor_matplotlib():
+    code = (
+        "import sys; from evlearn.command_line import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print({'sklearn', 'matplotlib'} & set(sys.modules), file=sys.stderr)"
+    )
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "sure" in outcome.stdout
+    assert "torn" in outcome.stdout
+    assert "outlier" in outcome.stdout
+    assert "evlearn cluster data.csv --n-clusters 3" in outcome.stdout
+    assert "exit codes:" in outcome.stdout
+    assert outcome.stderr.strip() == "set()"
+
+
+def test_a_command_without_a_report_does_not_load_matplotlib(iris):
+    code = (
+        "import sys; from evlearn.command_line import main\n"
+        "main(['cluster', 'iris.csv', '-k', '3', '-q', '--out', 'result.csv'])\n"
+        "print('matplotlib' in sys.modules)"
+    )
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert outcome.stdout.split()[-1] == "False"
+
+
+def test_ctrl_c_keeps_the_best_so_far(tmp_path):
+    np.savetxt(tmp_path / "data.csv", np.random.RandomState(0).uniform(size=(100_000, 2)), delimiter=",")
+    arguments = ["-k", 6, "--set", "tol=0", "--set", "max_iter=100000", "--out", tmp_path / "result.csv"]
+    with command(
+        "cluster", tmp_path / "data.csv", *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        for line in process.stderr:
+            if "iteration    3" in line:
+                process.send_signal(signal.SIGINT)
+                break
+        told = process.stderr.read()
+        assert process.stdout.read().startswith("100000 objects, 6 clusters")
+    assert process.returncode == 3, told
+    assert "interrupted after" in told
+    with open(tmp_path / "result.csv", encoding="utf-8") as file:
+        assert sum(1 for _ in file) == 100_001
+
+
+def test_ctrl_c_before_there_is_a_result_exits_with_130(tmp_path):
+    np.savetxt(tmp_path / "data.csv", np.random.RandomState(0).uniform(size=(300_000, 4)), delimiter=",")
+    with command("cluster", tmp_path / "data.csv", "-k", 3, stderr=subprocess.PIPE) as process:
+        assert "attributes" in process.stderr.readline()
+        time.sleep(0.1)  # it reads the file
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.read()
+    assert process.returncode == 130, told
+    assert told.strip() == "evlearn: interrupted."
+
+
+def test_a_reader_that_leaves_early_is_no_error(iris, tmp_path):
+    assert run("cluster", "iris.csv", "-k", 3, "--model", "model.json") == 0
+    pd.concat([iris] * 200).to_csv("many.csv", index=False)
+    with command("predict", "model.json", "many.csv", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith("object,cluster,assignment")
+        process.stdout.close()
+        told = process.stderr.read()
+    assert process.returncode == 141
+    assert "Traceback" not in told
+    assert "Exception" not in told
+
+
+def test_the_command_is_installed():
+    from importlib.metadata import entry_points
+
+    (script,) = entry_points(group="console_scripts", name="evlearn")
+    assert script.load() is main
+
+
+def test_the_commands_of_the_guide_run_as_written(iris, capsys):
+    guide = Path(__file__).parents[2] / "docs" / "guide" / "command_line.rst"
+    typed = re.findall(r"^   \$ evlearn (.*)$", guide.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert len(typed) == 7
+    for line in typed:
+        assert run(*shlex.split(line)) == 0, line
+    assert {"result.csv", "iris.html", "iris.json", "judged.csv"} <= set(os.listdir())
+    # And the summary that the guide shows is the one that is printed.
+    capsys.readouterr()
+    run(*shlex.split(typed[0]))
+    summary = [line.strip() for line in capsys.readouterr().out.strip().splitlines()]
+    told = [line.strip() for line in guide.read_text(encoding="utf-8").splitlines()]
+    assert told[told.index(summary[0]) :][: len(summary)] == summary

@@ -1,0 +1,209 @@
+"""Fitted estimators in files: what was saved predicts the same bits, and nothing in a file can do harm."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.metrics import pairwise_distances
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+import evlearn
+from evlearn.belief import FocalSets
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
+from evlearn.constraints import PairwiseConstraints
+from evlearn.datasets import make_fourclass
+
+X, y = make_fourclass(120, random_state=0)
+NEW = make_fourclass(50, random_state=1)[0]
+MODELS = {
+    "ECM": ECM(4, random_state=0),
+    "ECM, adaptive": ECM(4, metric="adaptive", focal_sets="simple", random_state=0),
+    "ECM, chosen sets": ECM(3, focal_sets=FocalSets([[0], [1], [2], [0, 2]], 3), init=X[:3], random_state=0),
+    "ECM, sets as tuples": ECM(3, focal_sets=[(0,), {1}, (2,), (0, 1)], delta=np.float64(9), random_state=0),
+    "ECM, no outliers": ECM(4, delta=float("inf"), random_state=0),
+    "CCM": CCM(4, random_state=np.random.RandomState(3)),
+    "BPEC": BPEC(n_neighbors=30),
+    "EVCLUS": EVCLUS(4, random_state=0),
+    "EVCLUS, ranks": EVCLUS(4, dissimilarity_transform="rank", metric="cityblock", random_state=0),
+    "EVCLUS, landmarks": EVCLUS(4, solver="landmark", n_landmarks=40, random_state=0),
+    "RECM": RECM(4, init="kmeans", random_state=0),
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.json"
+
+
+def again(model, path):
+    evlearn.save_model(model, path)
+    return evlearn.load_model(path)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_loaded_model_predicts_the_same_bits(name, dtype, path):
+    model = MODELS[name].fit(X.astype(dtype))
+    loaded = again(model, path)
+    assert type(loaded) is type(model)
+    for rows in (NEW, NEW.astype(np.float32)):
+        assert np.array_equal(loaded.predict_mass(rows).masses, model.predict_mass(rows).masses)
+        assert loaded.predict_mass(rows).focal_sets == model.focal_sets_
+        assert np.array_equal(loaded.predict(rows), model.predict(rows))
+    assert np.array_equal(loaded.objective_history_, model.objective_history_)
+    assert loaded.get_params().keys() == model.get_params().keys()
+
+
+def test_a_model_with_constraints_is_saved(path):
+    model = CECM(4, random_state=0).fit(X, constraints=PairwiseConstraints.sample(y, 20, random_state=0))
+    assert np.array_equal(again(model, path).predict_mass(NEW).masses, model.predict_mass(NEW).masses)
+
+
+@pytest.mark.parametrize("method", [EVCLUS, RECM])
+def test_a_model_of_dissimilarities_is_saved(method, path):
+    model = method(4, metric="precomputed", random_state=0).fit(pairwise_distances(X))
+    between = pairwise_distances(NEW, X)
+    assert np.array_equal(again(model, path).predict_mass(between).masses, model.predict_mass(between).masses)
+
+
+def test_what_belongs_to_the_training_objects_is_not_in_the_file(path):
+    loaded = again(ECM(4, random_state=0).fit(X), path)
+    with pytest.raises(AttributeError, match="kept only of data in memory"):
+        _ = loaded.masses_
+    again(ECM(4, random_state=0).fit(np.repeat(X, 20, axis=0)), path)
+    assert path.stat().st_size < 20_000
+
+
+def test_learning_goes_on_after_loading(path):
+    model = ECM(4, random_state=0).partial_fit(X[:60])
+    loaded = again(model, path).partial_fit(X[60:])
+    model.partial_fit(X[60:])
+    assert np.array_equal(loaded.cluster_centers_, model.cluster_centers_)
+    assert loaded.n_samples_seen_ == 120
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), RobustScaler()])
+def test_a_pipeline_with_a_scaler_is_saved(scaler, path):
+    pipeline = make_pipeline(scaler, ECM(4, random_state=0)).fit(X)
+    loaded = again(pipeline, path)
+    assert list(loaded.named_steps) == list(pipeline.named_steps)
+    assert np.array_equal(loaded.predict(NEW), pipeline.predict(NEW))
+    assert np.array_equal(loaded[:-1].transform(NEW), pipeline[:-1].transform(NEW))
+
+
+def test_names_of_columns_are_saved(path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["größe", "weight"])
+    loaded = again(ECM(4, random_state=0).fit(frame), path)
+    assert list(loaded.feature_names_in_) == ["größe", "weight"]
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(frame.rename(columns={"weight": "mass"}))
+
+
+def test_the_file_is_json_that_others_can_read(path):
+    model = ECM(2, random_state=0).fit(X)
+    evlearn.save_model(model, path)
+
+    def refuse(name):
+        raise AssertionError(f"{name} is not JSON")
+
+    document = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    centers = document["steps"][0]["learned"]["cluster_centers_"]["array"]
+    assert np.array_equal(np.reshape(centers["values"], centers["shape"]), model.cluster_centers_)
+
+
+def test_what_json_cannot_hold_is_refused_with_a_way_out(path):
+    model = EVCLUS(2, metric=lambda a, b: float(np.abs(a - b).sum()), random_state=0).fit(X[:20])
+    with pytest.raises(TypeError, match=r"EVCLUS.metric is <function .* use joblib.dump"):
+        evlearn.save_model(model, path)
+    with pytest.raises(TypeError, match=r"must be one of .*ECM.*, got Ridge"):
+        evlearn.save_model(Ridge().fit(X, y), path)
+    assert not path.exists()
+
+
+def test_only_fitted_models_and_json_names_are_taken(path):
+    with pytest.raises(NotFittedError):
+        evlearn.save_model(ECM(), path)
+    with pytest.raises(ValueError, match=r"path must end in \.json, got 'model.pkl'"):
+        evlearn.save_model(ECM(2).fit(X), "model.pkl")
+    with pytest.raises(FileNotFoundError):
+        evlearn.load_model(path)
+
+
+BROKEN = {
+    "no JSON": lambda d: "{",
+    "another document": lambda d: {"schema": "evlearn.CredalPartition"},
+    "a list": lambda d: [1, 2],
+    "a later version": lambda d: d | {"version": 99},
+    "no steps": lambda d: d | {"steps": []},
+    "two steps and no pipeline": lambda d: d | {"steps": d["steps"] * 2},
+    "another class": lambda d: step(d, {"class": "Popen"}),
+    "a parameter that is none": lambda d: step(d, {"parameters": {"nonsense": 1}}),
+    "a method": lambda d: learned(d, {"predict": 1}),
+    "a class inside": lambda d: learned(d, {"_model": {"Popen": {"args": "ls"}}}),
+    "an array of objects": lambda d: learned(d, {"x_": {"array": {"type": "O", "shape": [1], "values": [1]}}}),
+    "a wrong shape": lambda d: learned(d, {"x_": {"array": {"type": "int64", "shape": [9], "values": [1]}}}),
+    "prototypes cut": lambda d: inner(d, "prototypes", [2, 1], [1.0, 2.0]),
+    "other prototypes": lambda d: inner(d, "prototypes", [3, 2], [1.0] * 6),
+    "fewer attributes": lambda d: learned(d, {"n_features_in_": 3}),
+    "other sets": lambda d: learned(d, {"focal_sets_": {"focal sets": {"frame": 2, "sets": [[], [0]]}}}),
+    "a giant frame": lambda d: learned(d, {"focal_sets_": {"focal sets": {"frame": 10**12, "sets": [[], [0]]}}}),
+    "nothing learned": lambda d: step(d, {"learned": {}}),
+}
+
+
+def step(document, change):
+    return document | {"steps": [document["steps"][0] | change]}
+
+
+def learned(document, change):
+    return step(document, {"learned": document["steps"][0]["learned"] | change})
+
+
+def inner(document, field, shape, values):
+    model = document["steps"][0]["learned"]["_model"]["EuclideanModel"]
+    array = {"array": {"type": "float64", "shape": shape, "values": values}}
+    return learned(document, {"_model": {"EuclideanModel": model | {field: array}}})
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_is_refused_with_a_reason(name, path):
+    evlearn.save_model(ECM(2, random_state=0).fit(X), path)
+    broken = BROKEN[name](json.loads(path.read_text()))
+    path.write_text(broken if isinstance(broken, str) else json.dumps(broken))
+    with pytest.raises(ValueError, match=r"^model.json is not a model that can be read: .*evlearn.save_model.$"):
+        evlearn.load_model(path)
+
+
+@given(data=st.data())
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_a_damaged_file_is_refused_or_predicts_without_a_crash(data, path):
+    evlearn.save_model(ECM(2, random_state=0).fit(X), path)
+    text = path.read_text()
+    start = data.draw(st.integers(0, len(text) - 1))
+    stop = data.draw(st.integers(start, min(start + 40, len(text))))
+    path.write_text(
+        text[:start] + data.draw(st.sampled_from(["", "0", "null", "[]", "1e400", "-1"])) + text[stop:]
+    )
+    try:
+        model = evlearn.load_model(path)
+    except ValueError:
+        return
+    with np.errstate(all="ignore"):
+        try:
+            model.predict_mass(NEW)
+        except (ValueError, TypeError, AttributeError, IndexError):
+            return
+
+
+def test_importing_evlearn_does_not_load_estimators():
+    code = "import evlearn, sys; print('sklearn' in sys.modules, 'evlearn.model_files' in sys.modules)"
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert outcome.stdout.split() == ["False", "False"]
