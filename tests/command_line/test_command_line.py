@@ -377,7 +377,8 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
         "cluster", tmp_path / "data.csv", *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         for line in process.stderr:
-            if "iteration    3" in line:
+            if "ECM iteration" in line:
+                time.sleep(0.3)  # some more of them
                 process.send_signal(signal.SIGINT)
                 break
         told = process.stderr.read()
@@ -386,6 +387,24 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     assert "interrupted after" in told
     with open(tmp_path / "result.csv", encoding="utf-8") as file:
         assert sum(1 for _ in file) == 100_001
+
+
+def test_progress_is_one_line_on_a_terminal(iris):
+    controller, terminal = os.openpty()
+    with command("cluster", "iris.csv", "-k", 3, stdout=subprocess.PIPE, stderr=terminal) as process:
+        assert process.stdout.read().startswith("150 objects")
+    os.close(terminal)
+    told = os.read(controller, 100_000).decode()
+    os.close(controller)
+    assert process.returncode == 0
+    assert "\rECM" not in told.splitlines()[-1]
+    # What stays are the lines about the columns; the iterations were overwritten.
+    stays = [line.rpartition("\r")[2] for line in told.replace("\r\n", "\n").split("\n")]
+    assert [line for line in stays if line.strip()] == [
+        "evlearn: left out, because they hold text: flower, species",
+        "evlearn: attributes: sepal length, sepal width, petal length, petal width",
+    ]
+    assert "ECM iteration" in told
 
 
 def test_ctrl_c_before_there_is_a_result_exits_with_130(tmp_path):

@@ -252,6 +252,7 @@ def _tell(
             some = partition.summary()
             summary = some if summary is None else summary + some
             progress.show(f"evlearn: {stop:,} rows judged")
+    progress.clear()
     if summary is None:
         raise ValueError("no row is left; are there missing values in all of them?")
     if options.report is not None:

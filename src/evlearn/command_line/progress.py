@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 
-_SECONDS = 0.1
+_SECONDS_ON_SCREEN, _SECONDS_IN_LOG = 0.1, 1.0
 
 
 class Progress:
@@ -22,7 +22,7 @@ class Progress:
         self._quiet = quiet
         self._live = sys.stderr.isatty()
         self._width = 0
-        self._shown = 0.0
+        self._shown = float("-inf")
 
     def say(self, message: str) -> None:
         """A line that stays.
@@ -33,23 +33,26 @@ class Progress:
             The line.
         """
         if not self._quiet:
-            self._clear()
+            self.clear()
             print(message, file=sys.stderr, flush=True)
 
     def show(self, message: str) -> None:
-        """A line that the next one replaces; every line stays where stderr is no terminal.
+        """A line that the next one replaces. Where stderr is no terminal it stays, at most one in a second.
 
         Parameters
         ----------
         message : str
             The line.
         """
+        if time.monotonic() - self._shown < (_SECONDS_ON_SCREEN if self._live else _SECONDS_IN_LOG):
+            return
+        self._shown = time.monotonic()
         if not self._live:
             self.say(message)
-        elif not self._quiet and time.monotonic() - self._shown > _SECONDS:
-            self._clear()
+        elif not self._quiet:
+            self.clear()
             print(message, end="", file=sys.stderr, flush=True)
-            self._width, self._shown = len(message), time.monotonic()
+            self._width = len(message)
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -62,9 +65,10 @@ class Progress:
         """
         with redirect_stdout(_Lines(self)):
             yield
-        self._clear()
+        self.clear()
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Take away a line that was to be replaced."""
         if self._width:
             print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
             self._width = 0
