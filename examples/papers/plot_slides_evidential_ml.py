@@ -83,8 +83,9 @@ plt.show()
 # ECM and EVCLUS on attribute data. The inner approximation (solid) holds the objects that surely belong to a
 # cluster, the outer one (dashed) those that possibly do, and outliers "do not belong to any outer approximation".
 # Settings are those of the slides: single clusters and Ω, otherwise defaults. Ours shows the same kind of
-# picture, for wines. Objects between two clusters are left open altogether, because no mass may go to pairs of
-# clusters.
+# picture, for wines. No wine is torn, so that inner and outer approximations are the same. EVCLUS has outliers;
+# several of them lie among the others in this plane, because they are far away in some of the other 11
+# attributes.
 
 X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)

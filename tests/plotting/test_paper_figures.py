@@ -1,0 +1,203 @@
+"""What the figures of the source documents must show, whatever they look like."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+import figures
+from evlearn.cluster import ECM, EVCLUS
+from evlearn.datasets import load_butterfly, make_fourclass
+from evlearn.plotting import CredalPartitionDisplay, DeltaBelDisplay, MassesDisplay, RelationalDisplay
+
+
+def offsets(artist):
+    return np.asarray(artist.get_offsets()).reshape(-1, 2)
+
+
+def points_of(artists):
+    return {tuple(point) for artist in artists for point in offsets(artist).tolist()}
+
+
+def n_of(artists):
+    return sum(len(offsets(artist)) for artist in artists)
+
+
+def corners(line):
+    return {tuple(point) for point in line.get_xydata().tolist()}
+
+
+def legend_texts(display):
+    return [text.get_text() for text in display.legend_.get_texts()]
+
+
+# The butterfly: NN-EVCLUS paper, Figure 1 and Example 2; Bootclus paper, Figures 1 and 2
+
+
+@pytest.fixture(scope="module")
+def butterfly():
+    X = load_butterfly().data
+    return X, EVCLUS(2, focal_sets="full", d0=11, tol=1e-9, random_state=0).fit(X)
+
+
+def test_the_butterfly_has_object_6_torn_and_object_12_outside(butterfly):
+    X, model = butterfly
+    display = CredalPartitionDisplay.from_estimator(model, X)
+    assert points_of(display.torn_points_) == {tuple(X[5])}
+    assert points_of([display.outlier_points_]) == {tuple(X[11])}
+    wings = {frozenset(map(tuple, X[:5].tolist())), frozenset(map(tuple, X[6:11].tolist()))}
+    assert {frozenset(points_of([one])) for one in display.sure_points_} == wings
+
+
+def test_the_butterfly_has_solid_hulls_of_wings_and_dashed_ones_with_object_6(butterfly):
+    X, model = butterfly
+    display = CredalPartitionDisplay.from_estimator(model, X)
+    left = model.labels_[0]
+    tips = {left: X[[0, 1, 3]], 1 - left: X[[7, 9, 10]]}
+    inner = {left: X[4], 1 - left: X[6]}
+    for cluster in range(2):
+        outside = {tuple(point) for point in tips[cluster].tolist()}
+        assert corners(display.lower_lines_[cluster]) == outside | {tuple(inner[cluster])}
+        assert corners(display.upper_lines_[cluster]) == outside | {tuple(X[5])}
+        assert display.lower_lines_[cluster].get_linestyle() == "-"
+        assert display.upper_lines_[cluster].get_linestyle() == "--"
+
+
+def test_the_legend_of_the_butterfly_names_all_that_is_drawn(butterfly):
+    X, model = butterfly
+    texts = legend_texts(CredalPartitionDisplay.from_estimator(model, X))
+    assert texts == ["0", "1", "torn", "outlier", "lower approximation", "upper approximation"]
+
+
+def test_the_bars_of_the_butterfly_are_the_published_masses(butterfly, shared):
+    _, model = butterfly
+    table = np.genfromtxt(shared / "reference/seed_tables/nnevclus_table01.csv", delimiter=",", skip_header=1)
+    published = table[:, 1:]  # the paper numbers the right wing first
+    if model.labels_[0] == 0:
+        published = published[:, [0, 2, 1, 3]]
+    display = MassesDisplay.from_estimator(model)
+    assert display.labels_ == ["∅", "{0}", "{1}", "Ω"]
+    heights = np.array([[bar.get_height() for bar in bars] for bars in display.bars_]).T
+    np.testing.assert_allclose(heights, published, rtol=0, atol=0.01)
+    np.testing.assert_array_equal(heights[[5, 11]].argmax(axis=1), [3, 0])
+
+
+def test_the_pairs_of_the_butterfly_without_its_outlier_are_those_of_the_bootclus_paper():
+    model = ECM(2, delta=100, random_state=0).fit(load_butterfly().data[:11])
+    display = RelationalDisplay.from_estimator(model, parts=("belief", "plausibility"))
+    place = {number: index for index, number in enumerate(display.order.tolist())}
+    belief, plausibility = (display.matrices[part][place[3], place[4]] for part in ("belief", "plausibility"))
+    assert belief == pytest.approx(0.485, abs=0.005)
+    assert plausibility == pytest.approx(0.908, abs=0.005)
+    # Object 6 is open between the wings: nothing is believed about its pairs, and all is plausible.
+    np.testing.assert_allclose(display.matrices["belief"][place[5]], 0, atol=1e-3)
+    np.testing.assert_allclose(display.matrices["plausibility"][place[5]], 1, atol=1e-3)
+
+
+# Four classes: NN-EVCLUS paper, Figures 2, 3 and 7; the lecture of 2017
+
+
+@pytest.fixture(scope="module")
+def fourclass(shared):
+    X, y = figures.load(shared)["fourclass"]
+    return X, y, figures.fit_fourclass(X)
+
+
+def test_fourclass_has_four_hulls_of_each_kind_and_outliers(fourclass):
+    X, _, model = fourclass
+    display = CredalPartitionDisplay.from_estimator(model, X)
+    assert len(display.lower_lines_) == len(display.upper_lines_) == 4
+    assert all(line is not None and len(corners(line)) >= 3 for line in display.lower_lines_)
+    for lower, upper in zip(display.lower_lines_, display.upper_lines_, strict=True):
+        assert corners(upper) != corners(lower)  # objects are torn around every cluster
+    assert 5 <= len(offsets(display.outlier_points_)) <= 15
+    assert 50 <= n_of(display.torn_points_) <= 90
+    assert n_of(display.sure_points_) + n_of(display.torn_points_) + len(offsets(display.outlier_points_)) == 400
+    assert legend_texts(display)[4:] == ["torn", "outlier", "lower approximation", "upper approximation"]
+
+
+def test_each_cluster_of_fourclass_is_one_class_and_outliers_are_far_out(fourclass):
+    X, y, model = fourclass
+    assert adjusted_rand_score(y, model.labels_) == pytest.approx(0.72, abs=0.03)
+    sure = model.credal_partition_.lower_approximation()
+    majority = [np.bincount(y[members]).argmax() for members in sure.T]
+    assert sorted(majority) == [1, 2, 3, 4]
+    from_middle = np.linalg.norm(X - X.mean(axis=0), axis=1)
+    outliers = model.credal_partition_.outliers()
+    assert from_middle[outliers].min() > np.median(from_middle)
+
+
+def test_fourclass_reaches_the_published_loss_in_a_few_dozens_of_iterations(fourclass):
+    _, _, model = fourclass
+    assert model.objective_ == pytest.approx(4.75e-3, abs=0.25e-3)
+    assert 10 <= model.n_iter_ <= 60
+
+
+def test_fourclass_has_four_peaks_one_in_each_class(fourclass):
+    X, y, _ = fourclass
+    display = DeltaBelDisplay.from_data(X, n_neighbors=50, q=0.9)
+    assert sorted(y[display.peaks]) == [1, 2, 3, 4]
+    assert len(display.labels_) == 4
+
+
+def test_our_draw_of_four_classes_shows_the_same():
+    X, _ = make_fourclass(400, random_state=0)
+    model = figures.fit_fourclass(X)
+    display = CredalPartitionDisplay.from_estimator(model, X)
+    assert all(len(corners(line)) >= 3 for line in [*display.lower_lines_, *display.upper_lines_])
+    assert len(offsets(display.outlier_points_)) > 3
+    assert n_of(display.torn_points_) > 30
+    assert len(DeltaBelDisplay.from_data(X, n_neighbors=50).peaks) == 4
+
+
+# Proteins: the lecture of 2017, and Table 6 of the NN-EVCLUS paper
+
+
+@pytest.fixture(scope="module")
+def protein(shared):
+    D, y = figures.load(shared)["protein"]
+    return D, y, figures.fit_protein(D)
+
+
+def test_protein_has_the_published_agreement(protein):
+    _, y, model = protein
+    assert adjusted_rand_score(y, model.labels_) == pytest.approx(0.989, abs=0.0005)
+    assert figures.n_errors(y, model.labels_) <= 2  # "Only 2 errors"
+
+
+def test_protein_has_four_clusters_apart_and_nobody_torn(protein):
+    D, y, model = protein
+    partition = figures.name_clusters(model.credal_partition_, y)
+    display = CredalPartitionDisplay.from_partition(partition, figures.classical_scaling(D))
+    assert legend_texts(display) == ["G", "HA", "HB", "M", "outlier", "lower approximation", "upper approximation"]
+    assert n_of(display.torn_points_) == 0
+    for lower, upper in zip(display.lower_lines_, display.upper_lines_, strict=True):
+        assert len(corners(lower)) >= 3
+        assert corners(upper) == corners(lower)  # nobody is torn
+    outliers = partition.outliers()
+    assert len(offsets(display.outlier_points_)) == outliers.sum()
+    assert 30 <= outliers.sum() <= 55
+    # Most of them are "heterogeneous globins", which are like nobody.
+    assert (y[outliers] == "G").sum() > outliers.sum() / 2
+
+
+def test_classical_scaling_returns_points_of_a_plane_up_to_a_motion():
+    points = np.random.default_rng(0).standard_normal((20, 2))
+    distances = np.linalg.norm(points[:, None] - points, axis=2)
+    found = figures.classical_scaling(distances)
+    np.testing.assert_allclose(np.linalg.norm(found[:, None] - found, axis=2), distances, atol=1e-12)
+
+
+# The command
+
+
+def test_the_command_draws_every_figure_once(shared, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["figures.py", str(tmp_path), "--shared", str(shared)])
+    figures.main()
+    assert sorted(path.stem for path in tmp_path.glob("*.png")) == sorted(figures.SOURCES)
+    assert all(path.stat().st_size > 5000 for path in tmp_path.glob("*.png"))
+    told = capsys.readouterr().out
+    assert "torn is object 6, outlier is object 12" in told
+    assert "4 peaks, in classes 1, 2, 3, 4" in told
+    assert "ARI 0.989" in told
+    assert plt.get_fignums() == []
