@@ -2,7 +2,7 @@
 Figures of the NN-EVCLUS paper
 ==============================
 
-:cite:t:`denoeux2021nnevclus` explain EVCLUS before they put a neural network in its place. These are their figures
+:cite:t:`denoeux2021nnevclus` explains EVCLUS before putting a neural network in its place. These are the figures
 about EVCLUS, about the number of clusters, about constraints, and about comparing methods. Those that need the
 network are not here.
 """
@@ -34,8 +34,9 @@ from evlearn.plotting import (
 # Twelve objects, and for each the masses that EVCLUS gives to *no cluster* (∅), to one of two clusters, and to
 # *one of both* (Ω). The paper: object 6 "has the largest mass assigned to Ω", and object 12, "which is an
 # outlier, has the largest mass assigned to the empty set". Ours shows the same; the masses are those of Table 1
-# of the paper to 0.01. The paper does not tell ``d0``, the distance from which two objects are taken to be in
-# different clusters. With 11 its table comes out.
+# of the paper to 0.01. (The caption of the figure says ECM, but text and table are about EVCLUS.) The paper does
+# not tell ``d0``, the distance from which two objects are taken to be in different clusters. With 11 its table
+# comes out.
 
 butterfly = load_butterfly()
 model = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(butterfly.data)
@@ -187,7 +188,7 @@ for axes, (name, (raw, y)) in zip(
 plt.show()
 
 # %%
-# Points on the dashed line are not dominated. EVCLUS leaves least open and is least consistent with the classes;
-# CCM leaves most open, and on Wine BPEC is dominated by ECM (hollow). The text of the paper says nothing more
-# about these methods on Wine and Iris: it is about NN-EVCLUS and Bootclus. CCM on Wine is worse here than in the
-# paper.
+# Points on the dashed line are not dominated. EVCLUS leaves least open and is least consistent with the classes,
+# partly because mass on ∅ agrees with nothing; CCM leaves most open, and on Wine BPEC is dominated by ECM
+# (hollow). The text of the paper says nothing more about these methods on Wine and Iris: it is about NN-EVCLUS
+# and Bootclus. CCM on Wine is worse here than in the paper.

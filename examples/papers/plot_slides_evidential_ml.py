@@ -84,8 +84,8 @@ plt.show()
 # cluster, the outer one (dashed) those that possibly do, and outliers "do not belong to any outer approximation".
 # Settings are those of the slides: single clusters and Ω, otherwise defaults. Ours shows the same kind of
 # picture, for wines. No wine is torn, so that inner and outer approximations are the same. EVCLUS has outliers;
-# several of them lie among the others in this plane, because they are far away in some of the other 11
-# attributes.
+# several of them lie among the others in this plane, because they are far out in directions that it does not
+# show.
 
 X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
