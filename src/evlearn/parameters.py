@@ -22,7 +22,7 @@ def check_choice(name: str, value: Any, options: Iterable[str]) -> None:
         raise ValueError(f"{name} must be one of {allowed}, got {value!r}.")
 
 
-def check_integer(name: str, value: Any, least: int) -> None:
+def check_integer(name: str, value: Any, least: int, *, or_auto: bool = False) -> None:
     """Raise unless `value` is a whole number of at least `least`.
 
     Parameters
@@ -33,9 +33,14 @@ def check_integer(name: str, value: Any, least: int) -> None:
         Its value.
     least : int
         The smallest number allowed.
+    or_auto : bool, default=False
+        Whether "auto" is allowed too.
     """
+    if or_auto and isinstance(value, str) and value == "auto":
+        return
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+        other = "'auto' or " if or_auto else ""
+        raise ValueError(f"{name} must be {other}a whole number of at least {least}, got {value!r}.")
 
 
 def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
@@ -54,7 +59,15 @@ def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}.")
 
 
-def check_real(name: str, value: Any, low: float, high: float = float("inf"), *, open_low: bool = False) -> None:
+def check_real(
+    name: str,
+    value: Any,
+    low: float,
+    high: float = float("inf"),
+    *,
+    open_low: bool = False,
+    or_auto: bool = False,
+) -> None:
     """Raise unless `value` is a number between `low` and `high`.
 
     Parameters
@@ -67,9 +80,14 @@ def check_real(name: str, value: Any, low: float, high: float = float("inf"), *,
         The bounds.
     open_low : bool, default=False
         Whether `low` itself is excluded.
+    or_auto : bool, default=False
+        Whether "auto" is allowed too.
     """
+    if or_auto and isinstance(value, str) and value == "auto":
+        return
     number = float("nan") if isinstance(value, bool) or not isinstance(value, Real) else float(value)
     if not low <= number <= high or (open_low and number == low):
         bound = f"above {low:g}" if open_low else f"at least {low:g}"
         upper = "" if high == float("inf") else f" and at most {high:g}"
-        raise ValueError(f"{name} must be a number {bound}{upper}, got {value!r}.")
+        other = "'auto' or " if or_auto else ""
+        raise ValueError(f"{name} must be {other}a number {bound}{upper}, got {value!r}.")

@@ -274,9 +274,9 @@ def test_clusters_that_are_apart_are_counted(n_samples, n_clusters):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_neighbors": 0}, "n_neighbors must be a whole number of at least 1, got 0"),
-        ({"n_neighbors": 2.5}, "n_neighbors must be a whole number of at least 1, got 2.5"),
-        ({"n_neighbors": "all"}, "n_neighbors must be a whole number or 'auto', got 'all'"),
+        ({"n_neighbors": 0}, "n_neighbors must be 'auto' or a whole number of at least 1, got 0"),
+        ({"n_neighbors": 2.5}, "n_neighbors must be 'auto' or a whole number of at least 1, got 2.5"),
+        ({"n_neighbors": "all"}, "n_neighbors must be 'auto' or a whole number of at least 1, got 'all'"),
         ({"q": 0}, "q must be a number above 0 and at most 1, got 0"),
         ({"q": 1.5}, "q must be a number above 0 and at most 1, got 1.5"),
         ({"metric": "taxi"}, "'metric' parameter"),
@@ -307,9 +307,9 @@ def test_wrong_data_are_explained(X, settings, message):
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"n_peaks": 0}, "n_peaks must be a whole number of at least 1, got 0"),
+        ({"n_peaks": 0}, "n_peaks must be 'auto' or a whole number of at least 1, got 0"),
         ({"n_peaks": 13}, "n_peaks must be at most 12, the number of objects, got 13"),
-        ({"n_peaks": "some"}, "n_peaks must be a whole number or 'auto', got 'some'"),
+        ({"n_peaks": "some"}, "n_peaks must be 'auto' or a whole number of at least 1, got 'some'"),
         ({"n_peaks": 2, "min_bel": 0.3}, "give n_peaks or thresholds, not both; got n_peaks=2"),
         ({"min_bel": -1}, "min_bel must be a number at least 0, got -1"),
         (

@@ -184,7 +184,7 @@ def test_one_object_has_no_neighbours_who_could_say_anything():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_clusters": "some"}, r"n_clusters must be one of \['auto'\], got 'some'"),
+        ({"n_clusters": "some"}, r"n_clusters must be 'auto' or a whole number of at least 1, got 'some'"),
         ({"n_clusters": "auto", "init": 5}, r"init must have shape \(1, 2\), .* got shape \(\)"),
         ({"init": "kmeans"}, r"init must be one of \['peaks'\], got 'kmeans'"),
         ({"n_clusters": 2, "min_bel": 0.5}, "give n_clusters or thresholds, not both; got n_clusters=2"),

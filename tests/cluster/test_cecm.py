@@ -360,8 +360,10 @@ def test_frames_of_any_kind_are_accepted(iris):
         np.testing.assert_allclose(model.masses_, plain.masses_, rtol=0, atol=1e-12)
         assert model.feature_names_in_.tolist() == names
         assert model.predict_mass(frame).n_objects == 150
-    named = CECM(3, random_state=0).fit(pd.DataFrame(X, index=[f"row {k}" for k in range(150)]))
+    rows = pd.DataFrame(X, index=[f"row {k}" for k in range(150)])
+    named = CECM(3, random_state=0).fit(rows)
     assert named.credal_partition_.object_names[3] == "row 3"
+    assert named.predict_mass(rows).object_names[3] == "row 3"
     single = CECM(3, random_state=0).fit(X.astype(np.float32), constraints=constraints)
     assert single.masses_.dtype == np.float32
     np.testing.assert_allclose(single.masses_, plain.masses_, rtol=0, atol=0.01)
@@ -412,8 +414,8 @@ def test_as_many_clusters_as_objects_put_a_prototype_on_each():
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
         ({"n_clusters": 13}, "n_clusters=13 is more than n_samples=12"),
         ({"alpha": -1}, "alpha must be a number at least 0, got -1"),
-        ({"delta": 0}, "delta must be a number above 0, got 0"),
-        ({"delta": "large"}, r"delta must be one of \['auto'\], got 'large'"),
+        ({"delta": 0}, "delta must be 'auto' or a number above 0, got 0"),
+        ({"delta": "large"}, r"delta must be 'auto' or a number above 0, got 'large'"),
         ({"xi": 1}, "xi must be below 1, got 1"),
         ({"xi": -0.1}, "xi must be a number at least 0 and at most 1, got -0.1"),
         ({"metric": "cosine"}, r"metric must be one of \['euclidean', 'adaptive'\], got 'cosine'"),

@@ -176,8 +176,10 @@ def test_frames_of_any_kind_are_accepted(blobs):
         model = EVCLUS(4, random_state=0).fit(frame)
         np.testing.assert_array_equal(model.masses_, plain.masses_)
         assert model.feature_names_in_.tolist() == ["a", "b"]
-    named = EVCLUS(4, random_state=0).fit(pd.DataFrame(X, index=[f"row {k}" for k in range(60)]))
+    rows = pd.DataFrame(X, index=[f"row {k}" for k in range(60)])
+    named = EVCLUS(4, random_state=0).fit(rows)
     assert named.credal_partition_.object_names[3] == "row 3"
+    assert named.predict_mass(rows).object_names[3] == "row 3"
     assert plain.credal_partition_.object_names is None
     single = EVCLUS(4, random_state=0, solver="landmark").fit(X.astype(np.float32))
     assert single.masses_.dtype == np.float32

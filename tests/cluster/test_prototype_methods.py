@@ -341,6 +341,7 @@ def test_rows_of_a_frame_keep_their_names(blobs, method):
     names = [f"row {k}" for k in range(300)]
     model = make(method).fit(pd.DataFrame(blobs[0], index=names))
     assert list(model.credal_partition_.object_names) == names
+    assert model.predict_mass(pd.DataFrame(blobs[0][:2], index=["a", "b"])).object_names == ("a", "b")
     assert make(method).fit(pd.DataFrame(blobs[0])).credal_partition_.object_names is None
 
 
@@ -515,15 +516,15 @@ def test_with_hardly_any_distance_to_the_empty_set_everybody_is_an_outlier(blobs
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
-        ({"n_clusters": 2.5}, "n_clusters must be a whole number of at least 1, got 2.5"),
+        ({"n_clusters": 0}, "n_clusters must be .*a whole number of at least 1, got 0"),
+        ({"n_clusters": 2.5}, "n_clusters must be .*a whole number of at least 1, got 2.5"),
         ({"n_clusters": 13}, "n_clusters=13 is more than n_samples=12"),
         ({"beta": 1}, "beta must be a number above 1, got 1"),
         ({"beta": "2"}, "beta must be a number above 1, got '2'"),
-        ({"delta": -1}, "delta must be a number above 0, got -1"),
-        ({"delta": 0}, "delta must be a number above 0, got 0"),
-        ({"delta": np.nan}, "delta must be a number above 0, got nan"),
-        ({"delta": "x"}, r"delta must be one of \['auto'\], got 'x'"),
+        ({"delta": -1}, "delta must be 'auto' or a number above 0, got -1"),
+        ({"delta": 0}, "delta must be 'auto' or a number above 0, got 0"),
+        ({"delta": np.nan}, "delta must be 'auto' or a number above 0, got nan"),
+        ({"delta": "x"}, r"delta must be 'auto' or a number above 0, got 'x'"),
         ({"focal_sets": "half"}, "focal_sets must be one of .* got 'half'"),
         ({"focal_sets": 3}, "focal_sets must be one of .* got 3"),
         ({"focal_sets": [(0,), (0, 1)]}, r"focal_sets lacks the single cluster 1; .* add \(1,\)"),

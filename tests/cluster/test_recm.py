@@ -332,6 +332,7 @@ def test_frames_of_any_kind_are_accepted(blobs):
     D = pd.DataFrame(pairwise_distances(X), index=names, columns=names)
     named = RECM(4, metric="precomputed", random_state=0).fit(D)
     assert named.credal_partition_.object_names[3] == "row 3"
+    assert named.predict_mass(D).object_names[3] == "row 3"
     single = RECM(4, random_state=0).fit(X.astype(np.float32))
     np.testing.assert_allclose(single.masses_, plain.masses_, rtol=0, atol=1e-4)
 
@@ -343,8 +344,8 @@ def test_frames_of_any_kind_are_accepted(blobs):
         ({"n_clusters": 13}, "n_clusters=13 needs at least as many samples, and there are n_samples=12"),
         ({"alpha": -1}, "alpha must be a number at least 0 and at most 100, got -1"),
         ({"beta": 1}, "beta must be a number above 1, got 1"),
-        ({"delta": 0}, "delta must be a number above 0, got 0"),
-        ({"delta": "large"}, r"delta must be one of \['auto'\], got 'large'"),
+        ({"delta": 0}, "delta must be 'auto' or a number above 0, got 0"),
+        ({"delta": "large"}, r"delta must be 'auto' or a number above 0, got 'large'"),
         ({"focal_sets": "half"}, "focal_sets must be one of .* got 'half'"),
         ({"nonmetric": "ignore"}, r"nonmetric must be one of \['clip', 'shift'\], got 'ignore'"),
         ({"squared_input": True}, "squared_input=True needs metric='precomputed', got metric='euclidean'"),

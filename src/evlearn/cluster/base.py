@@ -98,12 +98,29 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.labels_ = partition.to_hard().astype(np.intp, copy=False)
 
     def _name_objects(self, X: Any) -> None:
-        """Give the partition the row names of a pandas frame, where it has any but the plain numbers."""
-        index = getattr(X, "index", None)
-        if "credal_partition_" not in self.__dict__:  # the masses are in Parquet files
-            return
-        if index is not None and hasattr(X, "iloc") and type(index).__name__ != "RangeIndex":
-            self.credal_partition_ = self.credal_partition_.rename(object_names=[str(name) for name in index])
+        if "credal_partition_" in self.__dict__:  # or else the masses are in Parquet files
+            self.credal_partition_ = with_names_of(X, self.credal_partition_)
+
+
+def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:
+    """A partition with the row names of a pandas frame, where it has any but the plain numbers.
+
+    Parameters
+    ----------
+    X : object
+        The data, a frame or not.
+    partition : CredalPartition
+        The partition of its rows.
+
+    Returns
+    -------
+    CredalPartition
+        The same partition, with names where there are any.
+    """
+    index = getattr(X, "index", None)
+    if index is None or not hasattr(X, "iloc") or type(index).__name__ == "RangeIndex":
+        return partition
+    return partition.rename(object_names=[str(name) for name in index])
 
 
 def check_constraints(constraints: Any, n_objects: int) -> None:

@@ -105,11 +105,9 @@ class DeltaBel:
                     f"give n_peaks or thresholds, not both; got n_peaks={n_peaks!r} with a threshold."
                 )
             return np.asarray(order[self._above(min_bel, min_delta)[order]])
+        check_integer("n_peaks", n_peaks, 1, or_auto=True)
         if isinstance(n_peaks, str):
-            if n_peaks != "auto":
-                raise ValueError(f"n_peaks must be a whole number or 'auto', got {n_peaks!r}.")
             return order[: _largest_gap(scores[order])]
-        check_integer("n_peaks", n_peaks, 1)
         if n_peaks > len(order):
             raise ValueError(f"n_peaks must be at most {len(order)}, the number of objects, got {n_peaks}.")
         return order[:n_peaks]
@@ -262,11 +260,9 @@ def _read(X: Any, metric: Any) -> FloatArray:
 
 
 def _width(n_neighbors: int | str, n_objects: int) -> int:
+    check_integer("n_neighbors", n_neighbors, 1, or_auto=True)
     if isinstance(n_neighbors, str):
-        if n_neighbors != "auto":
-            raise ValueError(f"n_neighbors must be a whole number or 'auto', got {n_neighbors!r}.")
         n_neighbors = min(100, max(10, -(-n_objects // 10)))
-    check_integer("n_neighbors", n_neighbors, 1)
     return min(int(n_neighbors), n_objects - 1)
 
 

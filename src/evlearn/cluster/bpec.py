@@ -208,15 +208,12 @@ class BPEC(PrototypeClusterer):
         return self
 
     def _check_parameters(self) -> None:
-        if isinstance(self.n_clusters, str):
-            check_choice("n_clusters", self.n_clusters, ("auto",))
-        else:
-            check_integer("n_clusters", self.n_clusters, 1)
-            if self.min_bel is not None or self.min_delta is not None:
-                raise ValueError(
-                    f"give n_clusters or thresholds, not both; got n_clusters={self.n_clusters} with "
-                    f"min_bel={self.min_bel} and min_delta={self.min_delta}."
-                )
+        check_integer("n_clusters", self.n_clusters, 1, or_auto=True)
+        if not isinstance(self.n_clusters, str) and (self.min_bel is not None or self.min_delta is not None):
+            raise ValueError(
+                f"give n_clusters or thresholds, not both; got n_clusters={self.n_clusters} with "
+                f"min_bel={self.min_bel} and min_delta={self.min_delta}."
+            )
         check_real("alpha", self.alpha, 0)
         check_real("reg_covar", self.reg_covar, 0, 1)
         check_choice("metric", self.metric, ("adaptive", "euclidean"))

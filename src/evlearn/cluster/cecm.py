@@ -10,7 +10,7 @@ from evlearn.belief.types import FloatArray
 from evlearn.blocks import ArrayRows
 from evlearn.cluster import descent
 from evlearn.cluster.adaptive import AdaptiveModel, make_model
-from evlearn.cluster.base import EvidentialClusterer, check_constraints, warn_if_unfinished
+from evlearn.cluster.base import EvidentialClusterer, check_constraints, warn_if_unfinished, with_names_of
 from evlearn.cluster.constrained_descent import Outcome, Problem, descend
 from evlearn.cluster.constrained_rows import PENALTIES
 from evlearn.cluster.focal import make_focal_sets
@@ -221,7 +221,7 @@ class CECM(EvidentialClusterer):
         """
         check_is_fitted(self)
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return CredalPartition(self._model.assign(data), self.focal_sets_, validate=False)
+        return with_names_of(X, CredalPartition(self._model.assign(data), self.focal_sets_, validate=False))
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
@@ -239,10 +239,7 @@ class CECM(EvidentialClusterer):
             check_choice("focal_sets", self.focal_sets, ("full", "pairs", "simple"))
         if isinstance(self.init, str):
             check_choice("init", self.init, STARTS)
-        if isinstance(self.delta, str):
-            check_choice("delta", self.delta, ("auto",))
-        else:
-            check_real("delta", self.delta, 0, open_low=True)
+        check_real("delta", self.delta, 0, open_low=True, or_auto=True)
 
     def _descend(self, problem: Problem, model: EuclideanModel, data: FloatArray | None) -> Outcome:
         """From prototypes, through ECM if data for it are given, to those that respect the constraints."""

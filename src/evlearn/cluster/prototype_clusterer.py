@@ -22,7 +22,7 @@ from evlearn.cluster.progress import Progress
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.starts import draw, typical_distance
-from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.parameters import check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.threads import one_blas_thread
 
@@ -67,10 +67,7 @@ class PrototypeClusterer(RowwiseClusterer):
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0)
         check_real("beta", self.beta, 1, open_low=True)
-        if isinstance(self.delta, str):
-            check_choice("delta", self.delta, ("auto",))
-        else:
-            check_real("delta", self.delta, 0, open_low=True)
+        check_real("delta", self.delta, 0, open_low=True, or_auto=True)
         check_out(self.masses_file, "masses_file")
 
     def _begin(self, rows: Rows, weights: FloatArray | None, checkpoint: Checkpoint | None) -> Progress:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
-from evlearn.cluster.base import EvidentialClusterer, warn_if_unfinished
+from evlearn.cluster.base import EvidentialClusterer, warn_if_unfinished, with_names_of
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
 from evlearn.cluster.irqp import random_masses
 from evlearn.cluster.pairs import distances_between, symmetric_dissimilarities
@@ -231,7 +231,7 @@ class RECM(EvidentialClusterer):
             if self._training is not None:
                 apart = _finite(distances_between(apart, self._training, self.metric))
             masses[block] = self._model.assign(self._unit(apart))
-        return CredalPartition(masses, self.focal_sets_, validate=False)
+        return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -253,10 +253,7 @@ class RECM(EvidentialClusterer):
         check_real("alpha", self.alpha, 0, 100)
         check_real("beta", self.beta, 1, open_low=True)
         check_choice("nonmetric", self.nonmetric, ("clip", "shift"))
-        if isinstance(self.delta, str):
-            check_choice("delta", self.delta, ("auto",))
-        else:
-            check_real("delta", self.delta, 0, open_low=True)
+        check_real("delta", self.delta, 0, open_low=True, or_auto=True)
         if isinstance(self.init, str):
             check_choice("init", self.init, ("random", "kmeans"))
         if self.squared_input and not self._precomputed:

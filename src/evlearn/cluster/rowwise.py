@@ -16,7 +16,7 @@ from evlearn.blocks import ArrayRows, Rows, open_rows
 from evlearn.blocks.dask_rows import DaskRows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out, make_target
-from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.base import EvidentialClusterer, with_names_of
 from evlearn.partition import CredalPartition
 from evlearn.threads import one_blas_thread
 
@@ -76,13 +76,15 @@ class RowwiseClusterer(EvidentialClusterer):
         Returns
         -------
         CredalPartition, Path or dask array
-            A mass function for each object; the folder if `out` is one of Parquet files; a Dask array of masses,
-            not computed yet, if X is a Dask collection on a cluster and `out` is None.
+            A mass function for each object, with the row names of a pandas frame; the folder if `out` is one of
+            Parquet files; a Dask array of masses, not computed yet, if X is a Dask collection on a cluster and
+            `out` is None.
         """
         check_is_fitted(self)
         check_out(out)
         with one_blas_thread(), self._opened(X, reset=False) as rows:
-            return self._masses(rows, out)
+            found = self._masses(rows, out)
+        return with_names_of(X, found) if isinstance(found, CredalPartition) and not is_elsewhere(X) else found
 
     def predict(self, X: Any) -> Any:
         """The most plausible cluster of each object, also of outliers: ask `predict_mass` who they are.

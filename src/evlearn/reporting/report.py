@@ -160,7 +160,7 @@ def _in_words(label: str) -> str:
     if label == FRAME_LABEL:
         return "all clusters"
     *first, last = label.strip("{}").split(",")
-    return f"{', '.join(first)} and {last}" if first else last
+    return f"clusters {', '.join(first)} and {last}"
 
 
 def _pictures(model: Any, objects: Objects) -> list[str]:
@@ -186,7 +186,10 @@ def _pictures(model: Any, objects: Objects) -> list[str]:
             ax.set(xlabel=objects.columns[0], ylabel=objects.columns[1])
 
     if len(objects.columns) > 1:
-        caption = "Colours and marks: the most plausible cluster. Hollow marks: torn. Crosses: outliers."
+        caption = (
+            "Colours and marks: the most plausible cluster. Hollow marks: torn. Crosses: outliers. "
+            "Solid outlines: objects that are surely in a cluster; dashed ones: objects that may be in it."
+        )
         pictures.append(drawn(plane, caption, (9, 5.5)))
     caption = "How each object's mass is spread over sets of clusters; objects sorted by cluster."
     pictures.append(drawn(lambda ax: MassesDisplay.from_partition(partition, ax=ax), caption, (9, 5)))
