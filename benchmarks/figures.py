@@ -236,7 +236,7 @@ def correlation(display):
 
 def wide_axes():
     """Axes with room for a legend beside them."""
-    return plt.subplots(figsize=(8, 5), layout="constrained")[1]
+    return plt.subplots(figsize=(8, 5.4), layout="compressed")[1]
 
 
 def main():
