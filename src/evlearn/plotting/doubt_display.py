@@ -23,6 +23,8 @@ from evlearn.slices import row_blocks
 _MOST_WITH_NUMBERS = 12  # clusters
 _MOST_NAMES = 40
 _SHORT = 3  # letters of a name that need not be turned
+_UPRIGHT = 12  # names side by side
+_LEAST_SCALE = 0.01  # of the largest sure mass: less doubt than this is pale
 _DARK = 0.55  # the part of a colour scale from which on text is white
 
 
@@ -176,17 +178,17 @@ class DoubtDisplay:
         self.ax_, self.figure_ = open_axes(ax)
         n_clusters = len(self.cluster_names)
         diagonal, below = np.eye(n_clusters, dtype=bool), np.tri(n_clusters, k=-1, dtype=bool)
-        self.torn_cells_: QuadMesh = self._draw_cells(below, "Oranges")
-        self.sure_cells_: QuadMesh = self._draw_cells(diagonal, "Blues")
+        self.torn_cells_: QuadMesh = self._draw_cells(below, "Oranges", _LEAST_SCALE * np.diag(self.doubts).max())
+        self.sure_cells_: QuadMesh = self._draw_cells(diagonal, "Blues", 0.0)
         written = n_clusters <= _MOST_WITH_NUMBERS if numbers == "auto" else bool(numbers)
         self.texts_: list[Text] = self._write_numbers() if written else []
         self.colorbars_: list[Colorbar] = [] if written else self._draw_scales()
         self._set_frame()
         return self
 
-    def _draw_cells(self, shown: Any, colors: str) -> QuadMesh:
+    def _draw_cells(self, shown: Any, colors: str, least: float) -> QuadMesh:
         percents = np.ma.masked_where(~shown, 100 * self.doubts)
-        largest = float(percents.max()) if shown.any() else 0.0
+        largest = max(float(percents.max()) if shown.any() else 0.0, 100 * least)
         return self.ax_.pcolormesh(
             percents, cmap=colors, vmin=0, vmax=largest or 1.0, edgecolors="white", linewidth=0.5
         )
@@ -226,7 +228,11 @@ class DoubtDisplay:
         ticks = np.arange(0, len(names), step)
         size = "medium" if len(names) <= _MOST_WITH_NUMBERS else "x-small"
         long = max(len(name) for name in names) > _SHORT
-        turned: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if long else {}
+        turned: dict[str, Any] = {}
+        if long:
+            turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+        elif len(ticks) > _UPRIGHT:
+            turned = {"rotation": 90}
         self.ax_.set_xticks(ticks + 0.5, [names[tick] for tick in ticks], fontsize=size, **turned)
         self.ax_.set_yticks(ticks + 0.5, [names[tick] for tick in ticks], fontsize=size)
         for labels in (self.ax_.get_xticklabels(), self.ax_.get_yticklabels()):
@@ -240,7 +246,7 @@ class DoubtDisplay:
         self.ax_.set_title(
             f"% of the mass: surely in a cluster (diagonal), torn between two (below)\n"
             f"∅ has {100 * self.empty_mass:.1f} % of the mass; {outliers}",
-            fontsize="medium",
+            fontsize="medium" if not self.colorbars_ else "small",
         )
 
 

@@ -14,6 +14,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Text
+from matplotlib.transforms import ScaledTranslation
 from sklearn.utils import check_random_state
 
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
@@ -29,6 +30,7 @@ from evlearn.plotting.sampling import sample, share_out
 _MOST_IN_LEGEND = 8  # clusters; with the four kinds of mark there are twelve entries
 _MOST_IN_PICTURE = 60  # names of clusters
 _CROWD = 2000  # drawn objects
+_HIDDEN = 5  # objects of a cluster that its name would hide
 _HULL_STYLES = {"lower": "-", "upper": (0, (5, 2.5))}
 
 
@@ -357,7 +359,7 @@ class CredalPartitionDisplay:
         return line
 
     def _draw_names(self) -> list[Text]:
-        """The name of each cluster in the middle of its objects."""
+        """The name of each cluster in the middle of its objects, or above them where they are few."""
         if len(self.cluster_names) > _MOST_IN_PICTURE:
             return []
         inside = self.drawn_[~self.outliers[self.drawn_]]
@@ -365,16 +367,19 @@ class CredalPartitionDisplay:
         return [self._draw_name(cluster, points[clusters == cluster]) for cluster in np.unique(clusters)]
 
     def _draw_name(self, cluster: int, points: FloatArray) -> Text:
-        x, y = np.median(points, axis=0)
+        few = len(points) <= _HIDDEN
+        x, y = points[points[:, 1].argmax()] if few else np.median(points, axis=0)
+        above = ScaledTranslation(0, 5 / 72, self.figure_.dpi_scale_trans)
         return self.ax_.text(
             x,
             y,
             shortened(self.cluster_names[cluster]),
+            transform=self.ax_.transData + above if few else self.ax_.transData,
             color=palette.cluster_shade(cluster),
             fontsize="small",
             fontweight="bold",
             ha="center",
-            va="center",
+            va="bottom" if few else "center",
             path_effects=[withStroke(linewidth=3, foreground="white")],
             zorder=6,
         )

@@ -280,7 +280,7 @@ def _open_panels(ax: Axes | Sequence[Axes] | None, n_panels: int) -> list[Axes]:
         from matplotlib import pyplot as plt
 
         size = (4.2 * n_panels + 0.8, 4.4)
-        return list(plt.subplots(1, n_panels, figsize=size, layout="constrained", squeeze=False)[1].flat)
+        return list(plt.subplots(1, n_panels, figsize=size, layout="compressed", squeeze=False)[1].flat)
     panels = [ax] if isinstance(ax, Axes) else list(np.ravel(np.array(ax, dtype=object)))
     if len(panels) != n_panels:
         raise ValueError(f"ax has {len(panels)} axes and there are {n_panels} panels; give one for each.")

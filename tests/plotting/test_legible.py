@@ -1,0 +1,87 @@
+"""Whether pictures can be read: nothing is cut off at the border of the figure, for few and for many clusters."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from evlearn import CredalPartition
+from evlearn.plotting import (
+    ClusterNumberDisplay,
+    CredalPartitionDisplay,
+    DeltaBelDisplay,
+    DoubtDisplay,
+    MassesDisplay,
+    RelationalDisplay,
+    ShepardDisplay,
+)
+
+
+def example(n_objects, n_clusters):
+    random = np.random.default_rng(0)
+    centres = np.stack(np.divmod(np.arange(n_clusters), 6), axis=1)
+    labels = np.arange(n_objects) % n_clusters
+    X = centres[labels] + 0.2 * random.normal(size=(n_objects, 2))
+    squares = ((X[:, None] - centres) ** 2).sum(axis=2)
+    possibilities = np.exp(-4 * squares + 4 * squares.min(axis=1, keepdims=True))
+    possibilities[:2] *= 0.1
+    return X, CredalPartition.from_possibilistic(possibilities)
+
+
+def cut_off(figure):
+    """How far what is drawn reaches beyond the figure, in inches."""
+    figure.canvas.draw()
+    box = figure.get_tightbbox(figure.canvas.get_renderer())
+    width, height = figure.get_size_inches()
+    return max(-box.x0, -box.y0, box.x1 - width, box.y1 - height)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 4, 12, 30])
+@pytest.mark.parametrize("n_objects", [40, 600])
+@pytest.mark.parametrize("display", [CredalPartitionDisplay, DoubtDisplay, MassesDisplay, RelationalDisplay])
+def test_nothing_of_a_partition_is_cut_off(display, n_objects, n_clusters):
+    X, partition = example(n_objects, n_clusters)
+    data = (X,) if display is CredalPartitionDisplay else ()
+    assert cut_off(display.from_partition(partition, *data).figure_) < 0.01
+
+
+def test_nothing_of_the_other_pictures_is_cut_off():
+    random = np.random.default_rng(0)
+    few, many = random.random((2, 50)), random.random((2, 9000))
+    displays = [
+        ClusterNumberDisplay.from_values(range(2, 32), random.random(30), name="a long name of a method"),
+        DeltaBelDisplay.from_data(example(120, 4)[0], n_neighbors=10),
+        ShepardDisplay.from_pairs(*few),
+        ShepardDisplay.from_pairs(*many),
+    ]
+    for display in displays:
+        assert cut_off(display.figure_) < 0.01, display
+
+
+def test_the_name_of_a_cluster_does_not_hide_its_few_objects():
+    X, partition = example(60, 30)
+    display = CredalPartitionDisplay.from_partition(partition, X)
+    display.figure_.canvas.draw()
+    assert len(display.names_) == 30
+    for name, cluster in zip(display.names_, np.unique(display.clusters), strict=True):
+        own = (display.clusters == cluster) & ~display.outliers
+        top = display.ax_.transData.transform(X[own])[:, 1].max()
+        assert name.get_window_extent().y0 > top
+
+
+def test_the_names_of_thirty_clusters_lie_side_by_side():
+    display = DoubtDisplay.from_partition(example(600, 30)[1])
+    display.figure_.canvas.draw()
+    boxes = [label.get_window_extent() for label in display.ax_.get_xticklabels()]
+    assert len(boxes) == 30
+    assert all(left.x1 <= right.x0 + 0.5 for left, right in pairwise(boxes))
+
+
+def test_hardly_any_doubt_is_pale():
+    possibilities = np.maximum(np.eye(3)[np.arange(300) % 3], 1e-6)
+    display = DoubtDisplay.from_partition(CredalPartition.from_possibilistic(possibilities))
+    cells = display.torn_cells_
+    assert 0 < cells.get_array().max() < 0.001 * cells.get_clim()[1]
+    # Where there is doubt to speak of, the scale ends at its largest value.
+    display = DoubtDisplay.from_partition(example(600, 4)[1])
+    assert display.torn_cells_.get_clim()[1] == display.torn_cells_.get_array().max()
