@@ -1,6 +1,6 @@
 """
-How many clusters?
-==================
+How many clusters? Curves, and when they mislead
+================================================
 
 Methods want the number of clusters, and often nobody knows it. One can fit for each number and look at a
 criterion. `~evlearn.plotting.ClusterNumberDisplay` draws the curve and marks the number that it suggests. This
