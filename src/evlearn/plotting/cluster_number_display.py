@@ -112,8 +112,8 @@ class ClusterNumberDisplay:
         Parameters
         ----------
         estimator : estimator of evlearn
-            Has a parameter ``n_clusters``. Clones of it are fitted; it stays as it is. If it has a ``masses_file``,
-            each fit writes it anew.
+            Has a parameter ``n_clusters``. Clones of it are fitted; it stays as it is. Where it has a
+            ``masses_file``, each fit writes it anew.
         X : array-like or whatever its ``fit`` takes
             The data, or dissimilarities. An iterator can be read only once and is refused.
         n_clusters : iterable of int, default=range(2, 9)
