@@ -104,8 +104,8 @@ confusion(ecm)
 #
 # The attributes are standardised, and each flower is compared with 50 others. The paper: four outliers, and
 # "roughly the same number of correctly classified objects as ECM, but 16 misclassified" (Table 8). Ours shows
-# four outliers and 15 misclassified flowers. It depends on which 50 others are drawn: with other seeds, 19 to 21
-# flowers are misclassified.
+# four outliers and 15 misclassified flowers. It depends on which 50 others are drawn: of the seeds that were tried
+# this one is the nearest to the paper, and with the others 19 to 21 flowers are misclassified.
 
 X = StandardScaler().fit_transform(irises.data)
 model = EVCLUS(n_clusters=3, focal_sets="neighbor_pairs", n_partners=50, n_init=5, random_state=2)
