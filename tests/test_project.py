@@ -23,6 +23,7 @@ MODULES = [
     "evlearn.constraints",
     "evlearn.blocks",
     "evlearn.cluster",
+    "evlearn.metric_learning",
     "evlearn.plotting",
     "evlearn.reporting",
 ]

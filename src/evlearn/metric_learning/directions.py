@@ -1,0 +1,121 @@
+"""Directions in which classes are apart: scatter matrices, their eigenvectors, and coordinates of kernels."""
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.parameters import check_integer
+
+_LEAST_EIGENVALUE = 1e-8
+
+
+def number_of_features(n_components: Any, classes: IntArray, n_attributes: int, *, several: bool = False) -> int:
+    """The number of features that a user wants, or one less than there are classes.
+
+    Parameters
+    ----------
+    n_components : int or None
+        What the user gave.
+    classes : ndarray of int of shape (n_objects,)
+        Classes, numbered from 0.
+    n_attributes : int
+        The largest number there can be.
+    several : bool, default=False
+        Whether there may be as many as attributes, whatever the number of classes.
+
+    Returns
+    -------
+    int
+        The number of features.
+    """
+    by_classes = min(int(classes.max()), n_attributes)
+    if n_components is None:
+        return by_classes
+    check_integer("n_components", n_components, 1)
+    most = n_attributes if several else by_classes
+    if n_components > most:
+        reason = f"there are {n_attributes} attributes" if several else f"there are {classes.max() + 1} classes"
+        reason += "" if several else f" and {n_attributes} attributes"
+        raise ValueError(f"n_components must be at most {most}, because {reason}; got {n_components}.")
+    return int(n_components)
+
+
+def class_scatter(X: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Covariance matrices between and within classes; their sum is that of all objects.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_objects, n_features)
+        The objects.
+    classes : ndarray of int of shape (n_objects,)
+        Their classes, numbered from 0.
+
+    Returns
+    -------
+    between, within : ndarray of shape (n_features, n_features)
+        The matrices, divided by the number of objects.
+    """
+    counts = np.bincount(classes)
+    means = np.stack([X[classes == one].mean(axis=0) for one in range(len(counts))])
+    apart = (means - X.mean(axis=0)) * np.sqrt(counts / len(X))[:, None]
+    inside = (X - means[classes]) / np.sqrt(len(X))
+    return apart.T @ apart, inside.T @ inside
+
+
+def best_directions(
+    between: FloatArray, within: FloatArray, n_components: int, reg: float
+) -> tuple[FloatArray, FloatArray]:
+    """Directions in which objects are far apart between classes and near within.
+
+    Parameters
+    ----------
+    between, within : ndarray of shape (n_features, n_features)
+        Scatter matrices, symmetric.
+    n_components : int
+        How many directions.
+    reg : float
+        The share of the mean variance that is added to all variances within classes.
+
+    Returns
+    -------
+    directions : ndarray of shape (n_components, n_features)
+        The best first. Each has variance one within classes, with what was added; its largest weight is positive.
+    ratios : ndarray of shape (n_components,)
+        Variances between classes over those within.
+    """
+    n_features = len(within)
+    size = float(np.trace(between) + np.trace(within)) / max(n_features, 1)
+    if not size > 0:  # all objects are the same
+        return np.zeros((n_components, n_features)), np.zeros(n_components)
+    regularised = within / size + max(reg, n_features * np.finfo(float).eps) * np.eye(n_features)
+    ratios, vectors = eigh(
+        between / size, regularised, subset_by_index=[n_features - n_components, n_features - 1]
+    )
+    directions = vectors.T[::-1] / np.sqrt(size)
+    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
+    return directions * np.where(largest < 0, -1, 1), np.maximum(ratios[::-1], 0)
+
+
+def kernel_coordinates(kernel: FloatArray, size: float) -> tuple[FloatArray, FloatArray]:
+    """Coordinates whose products are the values of a kernel.
+
+    Parameters
+    ----------
+    kernel : ndarray of shape (n_objects, n_objects)
+        The values of the kernel, symmetric, centred or not.
+    size : float
+        The largest value before they were centred; what is left of less than its precision is noise.
+
+    Returns
+    -------
+    coordinates : ndarray of shape (n_objects, n_coordinates)
+        The coordinates; directions with less than 1e-8 of the largest variance are left out.
+    to_dual : ndarray of shape (n_objects, n_coordinates)
+        The values of the kernel with all objects, times this matrix, are the coordinates of an object.
+    """
+    values, vectors = eigh(kernel)
+    kept = values > max(_LEAST_EIGENVALUE * values[-1], len(kernel) * np.finfo(float).eps * size)
+    roots = np.sqrt(values[kept])
+    return vectors[:, kept] * roots, vectors[:, kept] / roots

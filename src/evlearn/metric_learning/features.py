@@ -1,0 +1,186 @@
+"""What the transformers share: features that are linear in attributes, or in values of a kernel."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.metric_learning.pair_loss import Outcome
+from evlearn.parameters import check_choice, check_integer, check_real
+
+#: The kernels that `pairwise_kernels` knows and that take any numbers, and "precomputed".
+KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed")
+
+
+class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class: features are products of attributes with `components_`."""
+
+    components_: FloatArray
+
+    def transform(self, X: Any) -> FloatArray:
+        """The features of objects, new or old.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features)
+            The objects.
+
+        Returns
+        -------
+        ndarray of shape (n_objects, n_components)
+            Their features; Euclidean distances between these are the learned distances.
+        """
+        check_is_fitted(self)
+        data = validate_data(self, X, reset=False, dtype=np.float64)
+        return np.asarray(data @ self.components_.T)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # Not n_features_in_, which a fit that failed leaves behind.
+        return "components_" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        return _with_required_y(super().__sklearn_tags__())
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+
+class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class: features are products of kernel values with `dual_coef_`."""
+
+    kernel: Any
+    gamma: float | None
+    degree: float
+    coef0: float
+    dual_coef_: FloatArray
+    support_: IntArray
+
+    def transform(self, X: Any) -> FloatArray:
+        """The features of objects, new or old.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features) or (n_objects, n_samples)
+            The objects, or the values of the kernel between them and all objects of the fit if `kernel` is
+            "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_objects, n_components)
+            Their features; Euclidean distances between these are the learned distances.
+        """
+        check_is_fitted(self)
+        data = validate_data(self, X, reset=False, dtype=np.float64)
+        if self._is_precomputed():
+            values = data[:, self.support_]
+        else:
+            values = self._kernel_values(data, self._support_rows)
+        return np.asarray(values @ self.dual_coef_.T + self._intercept)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "dual_coef_" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = _with_required_y(super().__sklearn_tags__())
+        tags.input_tags.pairwise = self._is_precomputed()
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.dual_coef_)
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _check_kernel(self) -> None:
+        if not callable(self.kernel):
+            check_choice("kernel", self.kernel, KERNELS)
+        if self.gamma is not None:
+            check_real("gamma", self.gamma, 0, open_low=True)
+        check_real("degree", self.degree, 0, open_low=True)
+        check_real("coef0", self.coef0, float("-inf"))
+
+    def _read(self, X: Any) -> FloatArray:
+        data: FloatArray = validate_data(self, X, dtype=np.float64)
+        if self._is_precomputed() and data.shape[0] != data.shape[1]:
+            raise ValueError(f"X must be square when kernel='precomputed', got shape {data.shape}.")
+        return data
+
+    def _kernel_among(self, data: FloatArray, objects: IntArray) -> FloatArray:
+        """The values of the kernel between some objects of the fit, as a symmetric matrix."""
+        if self._is_precomputed():
+            values = data[np.ix_(objects, objects)]
+        else:
+            values = self._kernel_values(data[objects], data[objects])
+        return np.asarray(values + values.T) / 2
+
+    def _kernel_values(self, one: FloatArray, other: FloatArray) -> FloatArray:
+        named = {} if callable(self.kernel) else {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        return np.asarray(pairwise_kernels(one, other, metric=self.kernel, filter_params=True, **named))
+
+    def _publish(self, data: FloatArray, objects: IntArray, dual_coef: FloatArray, intercept: Any = 0.0) -> None:
+        self.support_ = objects
+        self._support_rows = data[:0] if self._is_precomputed() else data[objects]
+        self._intercept = intercept
+        self.dual_coef_ = dual_coef
+
+
+class LearnsFromPairs:
+    """What PCCA and its kernel version share: parameters, and the account of a fit."""
+
+    n_components: int
+    beta: float
+    n_init: int
+    max_iter: int
+    tol: float
+    verbose: int
+
+    def _check_pair_parameters(self) -> None:
+        check_integer("n_components", self.n_components, 1)
+        check_real("beta", self.beta, 0, open_low=True)
+        check_integer("n_init", self.n_init, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        check_real("tol", self.tol, 0)
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "beta": float(self.beta),
+            "n_components": self.n_components,
+            "n_init": self.n_init,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "report": self._reporter() if self.verbose else None,
+        }
+
+    def _reporter(self) -> Callable[[int, float], None]:
+        name = type(self).__name__
+        return lambda iteration, loss: print(f"{name} iteration {iteration:>4}   loss {loss:.9g}", flush=True)
+
+    def _account(self, outcome: Outcome) -> Self:
+        """Publish how the fit went, and say so if it is not finished."""
+        self.loss_ = outcome.loss
+        self.loss_history_: npt.NDArray[np.float64] = np.array(outcome.history)
+        self.n_iter_ = max(len(outcome.history) - 1, 1)
+        self.converged_ = outcome.converged
+        n_done = len(outcome.history) - 1
+        if outcome.interrupted:
+            message = f"interrupted after {n_done} iterations; the result is the best state so far."
+        elif not outcome.converged:
+            message = f"the loss still fell after max_iter={self.max_iter} iterations; raise max_iter or tol."
+        else:
+            return self
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        return self
+
+
+def _with_required_y(tags: Any) -> Any:
+    tags.target_tags.required = True
+    return tags

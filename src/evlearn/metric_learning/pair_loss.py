@@ -1,0 +1,302 @@
+"""What PCCA minimises: must-links should be shorter than one, and cannot-links longer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.optimize import OptimizeResult, minimize
+from scipy.sparse import csr_array, dia_array
+from scipy.special import expit
+
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.constraints import PairwiseConstraints
+
+_WINDOW = 10
+_START = 1e-3
+_NOISE = 1e-2
+_GRADIENT = 1e-10
+
+
+@dataclass(frozen=True)
+class PairLoss:
+    """The loss of a linear map of objects, given constraints on pairs of them.
+
+    Parameters
+    ----------
+    coordinates : ndarray of shape (n_objects, n_coordinates)
+        The objects, at best centred.
+    differences : sparse array of shape (n_pairs, n_objects)
+        For each pair, 1 at one object and -1 at the other.
+    signs : ndarray of shape (n_pairs,)
+        1 for a must-link and -1 for a cannot-link.
+    beta : float
+        How sharp the loss is.
+    """
+
+    coordinates: FloatArray
+    differences: csr_array
+    signs: FloatArray
+    beta: float
+
+    @classmethod
+    def of(cls, coordinates: FloatArray, constraints: PairwiseConstraints, beta: float) -> "PairLoss":
+        """The loss of objects with these coordinates.
+
+        Parameters
+        ----------
+        coordinates : ndarray of shape (n_objects, n_coordinates)
+            The objects.
+        constraints : PairwiseConstraints
+            Constraints on them.
+        beta : float
+            How sharp the loss is.
+
+        Returns
+        -------
+        PairLoss
+            The loss.
+        """
+        pairs = np.vstack([constraints.must_link, constraints.cannot_link])
+        rows = np.repeat(np.arange(len(pairs)), 2)
+        values = np.tile([1.0, -1.0], len(pairs))
+        differences = csr_array((values, (rows, pairs.ravel())), shape=(len(pairs), len(coordinates)))
+        signs = np.repeat([1.0, -1.0], [constraints.n_must_link, constraints.n_cannot_link])
+        return cls(coordinates, differences, signs, beta)
+
+    def evaluate(self, components: FloatArray) -> tuple[float, FloatArray]:
+        """The loss and its gradient.
+
+        Parameters
+        ----------
+        components : ndarray of shape (n_components, n_coordinates)
+            The linear map.
+
+        Returns
+        -------
+        loss : float
+            The loss.
+        gradient : ndarray of shape (n_components, n_coordinates)
+            Its derivatives.
+        """
+        gaps = self.differences @ (self.coordinates @ components.T)
+        excess = self.beta * self.signs * ((gaps**2).sum(axis=1) - 1)
+        loss = np.logaddexp(0, excess).sum() / self.beta
+        pulls = (self.signs * expit(excess))[:, None] * gaps
+        return float(loss), 2 * (self.differences.T @ pulls).T @ self.coordinates
+
+    def random_start(self, n_components: int, random: np.random.RandomState) -> FloatArray:
+        """A small random map; zero would be a stationary point.
+
+        Parameters
+        ----------
+        n_components : int
+            The number of features.
+        random : RandomState
+            Where it is drawn from.
+
+        Returns
+        -------
+        ndarray of shape (n_components, n_coordinates)
+            It is made of differences of pairs, as are gradients. So is the result then, and directions in which no
+            pair differs are not left with noise.
+        """
+        mixture = random.standard_normal((n_components, len(self.signs)))
+        return self._small((self.differences.T @ mixture.T).T @ self.coordinates)
+
+    def steepest_start(self, n_components: int) -> FloatArray:
+        """A small map in the directions in which the loss falls fastest from zero.
+
+        A descent in tiny steps from a tiny random map turns into these before anything else happens.
+
+        Parameters
+        ----------
+        n_components : int
+            The number of features.
+
+        Returns
+        -------
+        ndarray of shape (n_components, n_coordinates)
+            Orthogonal directions, and zeros if there are not so many.
+        """
+        pulls = self.signs * expit(-self.beta * self.signs)
+        weights = self.differences.T @ (dia_array((pulls[None], [0]), shape=2 * pulls.shape) @ self.differences)
+        n_coordinates = self.coordinates.shape[1]
+        n_found = min(n_components, n_coordinates)
+        start = np.zeros((n_components, n_coordinates))
+        if n_found > 0:
+            slopes = self.coordinates.T @ (weights @ self.coordinates)
+            start[:n_found] = eigh(slopes, subset_by_index=[0, n_found - 1])[1].T
+        return self._small(start)
+
+    def _small(self, components: FloatArray) -> FloatArray:
+        lengths = np.sqrt(((self.differences @ (self.coordinates @ components.T)) ** 2).mean(axis=0))
+        return np.asarray(_START * components / np.where(lengths > 0, lengths, 1)[:, None])
+
+
+@dataclass
+class Outcome:
+    """Where a descent ended.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_components, n_coordinates)
+        The linear map.
+    history : list of float
+        The loss before the first and after each iteration.
+    converged : bool
+        Whether it settled.
+    interrupted : bool
+        Whether the user stopped it.
+    """
+
+    components: FloatArray
+    history: list[float]
+    converged: bool = False
+    interrupted: bool = False
+
+    @property
+    def loss(self) -> float:
+        """The loss at the end."""
+        return self.history[-1]
+
+
+def descend(
+    loss: PairLoss,
+    start: FloatArray,
+    *,
+    tol: float,
+    max_iter: int,
+    report: Callable[[int, float], None] | None = None,
+) -> Outcome:
+    """Minimise the loss by L-BFGS.
+
+    Parameters
+    ----------
+    loss : PairLoss
+        The loss.
+    start : ndarray of shape (n_components, n_coordinates)
+        Where to begin.
+    tol : float
+        Ten iterations that together lower the loss by less than this share of it are the last.
+    max_iter : int
+        The largest number of iterations.
+    report : callable or None, default=None
+        It is told the number of the iteration and the loss.
+
+    Returns
+    -------
+    Outcome
+        Where it ended, interrupted or not.
+    """
+    outcome = Outcome(start, [loss.evaluate(start)[0]])
+
+    def evaluate(values: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = loss.evaluate(values.reshape(start.shape))
+        return value, gradient.ravel()
+
+    def watch(intermediate_result: OptimizeResult) -> None:
+        outcome.components = intermediate_result.x.reshape(start.shape).copy()
+        outcome.history.append(float(intermediate_result.fun))
+        if report is not None:
+            report(len(outcome.history) - 1, outcome.loss)
+        before = outcome.history[-1 - _WINDOW :][0]
+        if len(outcome.history) > _WINDOW and before - outcome.loss <= tol * outcome.loss:
+            outcome.converged = True
+            raise StopIteration
+
+    options = {"maxiter": max_iter, "maxfun": 50 * max_iter, "ftol": 0, "gtol": _GRADIENT * len(loss.signs)}
+    try:
+        found = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", options=options, callback=watch)
+        # Also where the line search finds nothing lower: that is the precision there is.
+        outcome.converged = outcome.converged or found.nit < max_iter
+    except KeyboardInterrupt:
+        outcome.interrupted = True
+    return outcome
+
+
+def best_descent(
+    coordinates: FloatArray,
+    constraints: PairwiseConstraints,
+    random: np.random.RandomState,
+    *,
+    beta: float,
+    n_components: int,
+    n_init: int,
+    tol: float,
+    max_iter: int,
+    report: Callable[[int, float], None] | None = None,
+) -> Outcome:
+    """The best of several descents from random starts.
+
+    Parameters
+    ----------
+    coordinates : ndarray of shape (n_objects, n_coordinates)
+        The objects that have constraints.
+    constraints : PairwiseConstraints
+        Constraints on them.
+    random : RandomState
+        Where starts are drawn from.
+    beta : float
+        How sharp the loss is.
+    n_components : int
+        The number of features.
+    n_init : int
+        The number of starts.
+    tol, max_iter, report
+        As for `descend`.
+
+    Returns
+    -------
+    Outcome
+        The one with the lowest loss. Its map is that of the coordinates as they are.
+    """
+    centred = coordinates - coordinates.mean(axis=0)
+    basis = None
+    if centred.shape[1] > len(centred):  # the span of few objects in many attributes
+        basis = np.linalg.qr(centred.T)[0]
+        centred = centred @ basis
+    # In units of the typical length of a pair, the first step of L-BFGS is neither tiny nor huge.
+    unit = float(np.abs(centred).max(initial=0)) or 1.0
+    unit *= _typical_length(PairLoss.of(centred / unit, constraints, beta)) or 1.0
+    loss = PairLoss.of(centred / unit, constraints, beta)
+    outcomes: list[Outcome] = []
+    for _ in range(n_init):
+        start = loss.random_start(n_components, random)
+        if not outcomes:
+            start = loss.steepest_start(n_components) + _NOISE * start
+        outcomes.append(descend(loss, start, tol=tol, max_iter=max_iter, report=report))
+        if outcomes[-1].interrupted:
+            break
+    best = min(outcomes, key=lambda one: one.loss)
+    best.components = best.components / unit if basis is None else best.components / unit @ basis.T
+    best.interrupted = outcomes[-1].interrupted
+    return best
+
+
+def only_constrained(constraints: PairwiseConstraints) -> tuple[IntArray, PairwiseConstraints]:
+    """The objects that have constraints, and the constraints with these objects numbered from 0.
+
+    Parameters
+    ----------
+    constraints : PairwiseConstraints
+        The constraints.
+
+    Returns
+    -------
+    objects : ndarray of int of shape (n_constrained,)
+        Their numbers, ascending.
+    constraints : PairwiseConstraints
+        The same constraints on places in `objects`.
+    """
+    pairs = np.vstack([constraints.must_link, constraints.cannot_link])
+    objects, places = np.unique(pairs, return_inverse=True)
+    places = places.reshape(-1, 2)
+    n_must = constraints.n_must_link
+    return objects, PairwiseConstraints(places[:n_must], places[n_must:])
+
+
+def _typical_length(loss: PairLoss) -> float:
+    """The root mean square of the lengths of pairs, without a table of all their differences."""
+    squares = loss.coordinates * (loss.differences.T @ loss.differences @ loss.coordinates)
+    return float(np.sqrt(max(squares.sum(), 0) / len(loss.signs)))
