@@ -61,8 +61,8 @@ def skip_tuple_fields(app, what, name, obj, skip, options):
 
 
 def skip_metadata_requests(app, what, name, obj, skip, options):
-    # What scikit-learn adds for arguments of methods beside X and y; the text is its own.
-    return True if name == "get_metadata_routing" or name.endswith("_request") else None
+    # What scikit-learn adds for arguments of methods beside X and y, and for frames; the text is its own.
+    return True if name in ("get_metadata_routing", "set_output") or name.endswith("_request") else None
 
 
 def check_example_times(app, exception):

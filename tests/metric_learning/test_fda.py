@@ -159,6 +159,18 @@ def test_a_precomputed_kernel_gives_the_same_features(iris):
     assert other.support_.tolist() == list(range(0, 150, 3))
 
 
+@pytest.mark.parametrize("method", LINEAR)
+@pytest.mark.parametrize("reg", [0.1, 1e-6])
+def test_more_attributes_than_objects_are_no_other_problem(iris, method, reg):
+    X, y = iris
+    wide = np.linalg.qr(np.random.default_rng(0).standard_normal((400, 4)))[0]
+    model = method(reg=reg * 400 / 4).fit(X @ wide.T, y)  # the mean variance is that of 400 attributes
+    assert model.components_.shape == (2, 400)
+    before = pairwise_distances(method(reg=reg).fit(X, y).transform(X))
+    after = pairwise_distances(model.transform(X @ wide.T))
+    np.testing.assert_allclose(after, before, rtol=0, atol=1e-6 * before.max())
+
+
 # What they are for
 
 
@@ -290,7 +302,7 @@ def test_labels_are_needed_and_checked(iris, method):
     [
         (FDA(3), "n_components must be at most 2, because there are 3 classes and 4 attributes; got 3"),
         (KernelFDA(3), "n_components must be at most 2, because there are 3 classes"),
-        (LocalFDA(5), "n_components must be at most 4, because there are 4 attributes; got 5"),
+        (LocalFDA(5), "at most 4, because there are 150 labelled objects and 4 attributes; got 5"),
         (FDA(0), "n_components must be a whole number of at least 1, got 0"),
         (FDA(reg=-1), "reg must be a number at least 0, got -1"),
         (LocalFDA(n_neighbors=0), "n_neighbors must be a whole number of at least 1, got 0"),

@@ -1,6 +1,7 @@
 """Directions in which classes are apart: scatter matrices, their eigenvectors, and coordinates of kernels."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh
@@ -8,6 +9,8 @@ from scipy.linalg import eigh
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.parameters import check_integer
 
+#: Makes scatter matrices between and within classes.
+Scatter: TypeAlias = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
 _LEAST_EIGENVALUE = 1e-8
 
 
@@ -21,7 +24,7 @@ def number_of_features(n_components: Any, classes: IntArray, n_attributes: int, 
     classes : ndarray of int of shape (n_objects,)
         Classes, numbered from 0.
     n_attributes : int
-        The largest number there can be.
+        The number of attributes.
     several : bool, default=False
         Whether there may be as many as attributes, whatever the number of classes.
 
@@ -34,11 +37,13 @@ def number_of_features(n_components: Any, classes: IntArray, n_attributes: int, 
     if n_components is None:
         return by_classes
     check_integer("n_components", n_components, 1)
-    most = n_attributes if several else by_classes
+    most = min(n_attributes, len(classes)) if several else by_classes
     if n_components > most:
-        reason = f"there are {n_attributes} attributes" if several else f"there are {classes.max() + 1} classes"
-        reason += "" if several else f" and {n_attributes} attributes"
-        raise ValueError(f"n_components must be at most {most}, because {reason}; got {n_components}.")
+        counts = f"{len(classes)} labelled objects" if several else f"{classes.max() + 1} classes"
+        raise ValueError(
+            f"n_components must be at most {most}, because there are {counts} and {n_attributes} attributes; "
+            f"got {n_components}."
+        )
     return int(n_components)
 
 
@@ -64,6 +69,77 @@ def class_scatter(X: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatAr
     return apart.T @ apart, inside.T @ inside
 
 
+def linear_features(
+    X: FloatArray, classes: IntArray, scatter: Scatter, n_components: int, reg: float
+) -> tuple[FloatArray, FloatArray]:
+    """Weights of attributes such that classes are far apart.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_objects, n_features)
+        The objects.
+    classes : ndarray of int of shape (n_objects,)
+        Their classes, numbered from 0.
+    scatter : callable
+        It makes scatter matrices between and within classes of objects and classes.
+    n_components : int
+        How many features.
+    reg : float
+        The share of the mean variance of attributes that is added to all variances within classes.
+
+    Returns
+    -------
+    components : ndarray of shape (n_components, n_features)
+        The weights, the best first; the largest weight of each is positive.
+    ratios : ndarray of shape (n_components,)
+        Variances between classes over those within.
+    """
+    coordinates, basis = span(X)
+    reg *= coordinates.shape[1] / X.shape[1]
+    directions, ratios = best_directions(*scatter(coordinates, classes), n_components, reg)
+    components = directions if basis is None else directions @ basis.T
+    return with_signs(components), ratios
+
+
+def with_signs(rows: FloatArray) -> FloatArray:
+    """Rows whose largest weight is positive: eigenvectors may have either sign.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_weights)
+        The weights, with any signs.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_weights)
+        The same rows, or their negatives.
+    """
+    largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
+    return np.asarray(rows * np.where(largest < 0, -1, 1))
+
+
+def span(X: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    """Objects in as few coordinates as they need.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_objects, n_features)
+        The objects.
+
+    Returns
+    -------
+    coordinates : ndarray of shape (n_objects, n_coordinates)
+        The objects, centred. Distances are what they were, and there are not more coordinates than objects.
+    basis : ndarray of shape (n_features, n_coordinates) or None
+        An orthogonal basis of these coordinates, or None if they are the attributes.
+    """
+    centred = X - X.mean(axis=0)
+    if X.shape[1] <= len(X):
+        return centred, None
+    basis = np.linalg.qr(centred.T)[0]
+    return centred @ basis, basis
+
+
 def best_directions(
     between: FloatArray, within: FloatArray, n_components: int, reg: float
 ) -> tuple[FloatArray, FloatArray]:
@@ -81,7 +157,7 @@ def best_directions(
     Returns
     -------
     directions : ndarray of shape (n_components, n_features)
-        The best first. Each has variance one within classes, with what was added; its largest weight is positive.
+        The best first. Each has variance one within classes, with what was added.
     ratios : ndarray of shape (n_components,)
         Variances between classes over those within.
     """
@@ -94,8 +170,7 @@ def best_directions(
         between / size, regularised, subset_by_index=[n_features - n_components, n_features - 1]
     )
     directions = vectors.T[::-1] / np.sqrt(size)
-    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
-    return directions * np.where(largest < 0, -1, 1), np.maximum(ratios[::-1], 0)
+    return directions, np.maximum(ratios[::-1], 0)
 
 
 def kernel_coordinates(kernel: FloatArray, size: float) -> tuple[FloatArray, FloatArray]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from evlearn.metric_learning.directions import best_directions, class_scatter, number_of_features
+from evlearn.metric_learning.directions import class_scatter, linear_features, number_of_features
 from evlearn.metric_learning.features import LinearFeatures
 from evlearn.metric_learning.known import known_classes
 from evlearn.parameters import check_real
@@ -82,8 +82,9 @@ class FDA(LinearFeatures):
         labelled, classes = known_classes(y, data, type(self).__name__)
         n_components = number_of_features(self.n_components, classes, data.shape[1])
         with one_blas_thread():
-            between, within = class_scatter(data[labelled], classes)
-            self.components_, self.ratios_ = best_directions(between, within, n_components, float(self.reg))
+            self.components_, self.ratios_ = linear_features(
+                data[labelled], classes, class_scatter, n_components, float(self.reg)
+            )
         return self
 
 

@@ -9,6 +9,7 @@ from evlearn.metric_learning.directions import (
     class_scatter,
     kernel_coordinates,
     number_of_features,
+    with_signs,
 )
 from evlearn.metric_learning.features import KernelFeatures
 from evlearn.metric_learning.known import known_classes
@@ -123,8 +124,8 @@ class KernelFDA(KernelFeatures):
             n_components = number_of_features(self.n_components, classes, max(coordinates.shape[1], 1))
             scatter = class_scatter(coordinates, classes)
             directions, self.ratios_ = best_directions(*scatter, n_components, float(self.reg))
-        dual_coef = directions @ to_dual.T
-        dual_coef -= dual_coef.mean(axis=1, keepdims=True)
+        weights = directions @ to_dual.T
+        dual_coef = with_signs(weights - weights.mean(axis=1, keepdims=True))
         self.intercept_ = -dual_coef @ means
         self._publish(data, labelled, dual_coef, self.intercept_)
         return self

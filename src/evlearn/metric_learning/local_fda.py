@@ -1,5 +1,6 @@
 """LocalFDA: linear features in which classes are far apart, and neighbours of one class near."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import validate_data
 
 from evlearn.belief.types import FloatArray, IntArray
-from evlearn.metric_learning.directions import best_directions, number_of_features
+from evlearn.metric_learning.directions import linear_features, number_of_features
 from evlearn.metric_learning.features import LinearFeatures
 from evlearn.metric_learning.known import known_classes
 from evlearn.parameters import check_integer, check_real
@@ -87,8 +88,10 @@ class LocalFDA(LinearFeatures):
         labelled, classes = known_classes(y, data, type(self).__name__)
         n_components = number_of_features(self.n_components, classes, data.shape[1], several=True)
         with one_blas_thread():
-            between, within = local_scatter(data[labelled], classes, self.n_neighbors)
-            directions, self.ratios_ = best_directions(between, within, n_components, float(self.reg))
+            scatter = partial(local_scatter, n_neighbors=self.n_neighbors)
+            directions, self.ratios_ = linear_features(
+                data[labelled], classes, scatter, n_components, float(self.reg)
+            )
         self.components_ = directions * np.sqrt(self.ratios_)[:, None]
         return self
 

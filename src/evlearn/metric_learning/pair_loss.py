@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.constraints import PairwiseConstraints
+from evlearn.metric_learning.directions import span
 
 _WINDOW = 10
 _START = 1e-3
@@ -251,11 +252,7 @@ def best_descent(
     Outcome
         The one with the lowest loss. Its map is that of the coordinates as they are.
     """
-    centred = coordinates - coordinates.mean(axis=0)
-    basis = None
-    if centred.shape[1] > len(centred):  # the span of few objects in many attributes
-        basis = np.linalg.qr(centred.T)[0]
-        centred = centred @ basis
+    centred, basis = span(coordinates)
     # In units of the typical length of a pair, the first step of L-BFGS is neither tiny nor huge.
     unit = float(np.abs(centred).max(initial=0)) or 1.0
     unit *= _typical_length(PairLoss.of(centred / unit, constraints, beta)) or 1.0
