@@ -1,0 +1,165 @@
+"""From rows to masses: how rows are read, and the network that judges them."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from evlearn.belief import FocalSets
+from evlearn.belief.types import FloatArray
+from evlearn.neural.network import EvidentialNetwork
+from evlearn.slices import row_blocks
+
+_BLOCK_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What a network is told about a row.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_features,)
+        What is subtracted from a row first.
+    components : ndarray of shape (n_inputs, n_features) or None
+        Rows are projected to these; None takes them as they are.
+    scale : ndarray of shape (n_inputs,)
+        What inputs are divided by.
+    outlier_model : object or None
+        Its ``decision_function`` of the inputs is the score of a row.
+    """
+
+    mean: FloatArray
+    components: FloatArray | None
+    scale: FloatArray
+    outlier_model: Any = None
+
+    def inputs(self, rows: FloatArray) -> FloatArray:
+        """What the network sees.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them.
+
+        Returns
+        -------
+        ndarray of shape (n, n_inputs)
+            Inputs, in double precision.
+        """
+        centred = np.asarray(rows, dtype=np.float64) - self.mean
+        return (centred if self.components is None else centred @ self.components.T) / self.scale
+
+    def scores(self, inputs: FloatArray) -> FloatArray | None:
+        """How much rows are like the training set: positive among it, negative far from it.
+
+        Parameters
+        ----------
+        inputs : ndarray of shape (n, n_inputs)
+            What the network sees.
+
+        Returns
+        -------
+        ndarray of shape (n,) or None
+            The scores, if there is an outlier model.
+        """
+        if self.outlier_model is None:
+            return None
+        return np.asarray(self.outlier_model.decision_function(inputs), dtype=np.float64).reshape(-1)
+
+    def seen_from(self, origin: FloatArray) -> "Reader":
+        """The same reader, for rows from which something has been subtracted already.
+
+        Parameters
+        ----------
+        origin : ndarray of shape (n_features,)
+            What has been subtracted.
+
+        Returns
+        -------
+        Reader
+            The reader.
+        """
+        return replace(self, mean=self.mean - origin)
+
+
+@dataclass(frozen=True)
+class NeuralModel:
+    """A trained network with its reader.
+
+    Attributes
+    ----------
+    reader : Reader
+        What the network is told about a row.
+    network : EvidentialNetwork
+        The network.
+    focal_sets : FocalSets
+        What its outputs stand for.
+    """
+
+    reader: Reader
+    network: EvidentialNetwork
+    focal_sets: FocalSets
+
+    def seen_from(self, origin: FloatArray) -> "NeuralModel":
+        """The same model, for rows from which something has been subtracted already.
+
+        Parameters
+        ----------
+        origin : ndarray of shape (n_features,)
+            What has been subtracted.
+
+        Returns
+        -------
+        NeuralModel
+            The model.
+        """
+        return replace(self, reader=self.reader.seen_from(origin))
+
+    def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
+        """The masses of rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            The rows.
+        weights : None, default=None
+            Not used: masses do not depend on weights.
+
+        Returns
+        -------
+        ndarray of shape (n, n_focal_sets)
+            Masses, in the precision of the rows.
+        """
+        out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
+        like = next(self.network.parameters())
+        for block in row_blocks(len(rows), _BLOCK_ROWS):
+            inputs = self.reader.inputs(rows[block])
+            with torch.inference_mode():
+                masses = self.network(as_tensor(inputs, like), as_tensor(self.reader.scores(inputs), like))
+            found = masses.cpu().numpy().astype(np.float64)
+            out[block] = found / found.sum(axis=1, keepdims=True)
+        return out
+
+
+def as_tensor(values: Any, like: Tensor) -> Any:
+    """An array as a tensor, where another one lives and in its precision.
+
+    Parameters
+    ----------
+    values : ndarray or None
+        The numbers.
+    like : Tensor
+        The other tensor.
+
+    Returns
+    -------
+    Tensor or None
+        The tensor; None for None.
+    """
+    if values is None:
+        return None
+    writable = values if values.flags.writeable else values.copy()  # torch knows no other arrays
+    return torch.as_tensor(writable, dtype=like.dtype, device=like.device)

@@ -1,0 +1,795 @@
+"""NN-EVCLUS: a network that maps attributes to mass functions whose conflicts match the dissimilarities."""
+
+import copy
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import OneClassSVM
+from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import validate_data
+from torch import Tensor, nn
+
+from evlearn.belief import FocalSets
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.blocks import Rows
+from evlearn.blocks.open import is_elsewhere
+from evlearn.blocks.targets import check_out
+from evlearn.cluster import EVCLUS, delta_bel
+from evlearn.cluster import pairs as pair_tools
+from evlearn.cluster.base import check_constraints, warn_if_unfinished
+from evlearn.cluster.checkpoints import Checkpoint, digest_of
+from evlearn.cluster.focal import make_focal_sets
+from evlearn.cluster.pairs import Transform
+from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints.labels import label_codes
+from evlearn.neural.losses import Losses
+from evlearn.neural.model import NeuralModel, Reader
+from evlearn.neural.network import LINKS, EvidentialNetwork, OutlierLink, draw_weights, layers
+from evlearn.neural.objects import ArrayObjects, Dissimilarity, Objects, RowObjects
+from evlearn.neural.training import Batches, Known, Training, imitate, known_loss, train_in_batches, train_whole
+from evlearn.parameters import check_choice, check_integer, check_real
+
+_WHOLE_UP_TO = 1000
+_SCALE_SAMPLE = 2000
+_OUTLIER_SAMPLE = 5000
+_GUIDE_FROM = 10
+_START_OBJECTS = 200
+_GUIDE_SAMPLE = 5000
+_LARGEST_BATCH = 250
+_SHOWN_OBJECTS = 300
+_DENSE = 16  # times as many pairs as are needed: then a matrix of all pairs is still faster than a list of some
+
+
+class NNEVCLUS(RowwiseClusterer):
+    r"""Evidential clustering with a neural network: the more alike two objects, the less their masses conflict.
+
+    The loss is that of `evlearn.cluster.EVCLUS`, but masses are what a network makes of the attributes. It
+    therefore predicts at once, learns from any number of rows, takes labels and constraints, and any network of
+    PyTorch can be trained in this way, a convolutional one for images. With an outlier model, rows unlike the
+    training set get mass on the empty set.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        The number of clusters.
+    focal_sets : {"simple", "pairs", "full"}, FocalSets or list of sets, default="simple"
+        The sets of clusters that may carry mass, besides the empty set. "simple": single clusters and all clusters
+        together; "pairs": also all pairs, for up to ten clusters or so; "full": all sets, for up to five.
+    include_omega : bool, default=True
+        Whether the set of all clusters belongs to "simple" and "pairs".
+    network : torch.nn.Module or None, default=None
+        The network: from rows of inputs to one number for each focal set. It is copied, and its weights are drawn
+        anew. None makes layers with ReLU.
+    hidden_layer_sizes : sequence of int or None, default=None
+        The sizes of hidden layers of the network that None makes; None means one layer with one and a half times
+        as many units as there are focal sets.
+    metric : str or callable, default="euclidean"
+        "precomputed" for a square matrix of dissimilarities, or any metric of
+        `sklearn.metrics.pairwise_distances`.
+    n_components : int, default=10
+        If `metric` is "precomputed": how many principal components of the dissimilarities the network sees.
+    dissimilarity_transform : {"exponential", "linear", "rank"} or callable, default="exponential"
+        How dissimilarities become target conflicts, see `evlearn.cluster.EVCLUS`.
+    d0 : float or None, default=None
+        The dissimilarity from which objects are almost surely in different clusters. None takes a quantile.
+    d0_quantile : float, default=0.9
+        The quantile of the dissimilarities that None takes. Lower it for many clusters.
+    n_partners : int, "all" or array-like of int of shape (n_samples, k), default="all"
+        With all objects at once: how many others each object is compared with, or which ones.
+    solver : {"auto", "lbfgs", "adam", "rmsprop"}, default="auto"
+        "lbfgs" and "adam" look at all objects at once; "rmsprop" at mini-batches. "auto" takes "lbfgs" for up to
+        1000 objects, and "rmsprop" for more.
+    batch_size : int or "auto", default="auto"
+        How many objects a mini-batch has; all pairs of these are compared. "auto" is a tenth of the objects, and
+        at most 250.
+    learning_rate : float, default=0.005
+        The step of "adam" and "rmsprop". "rmsprop" halves it when the loss no longer falls.
+    rho : float, default=0.9
+        How long "rmsprop" remembers squared gradients.
+    eps : float, default=1e-08
+        What "rmsprop" adds to their root.
+    l2 : float, default=0.0
+        How much large weights are discouraged.
+    validation_fraction : float, default=0.0
+        With "rmsprop": the share of objects that is held out; the weights with the least loss of their pairs are
+        kept. 0 holds out none, and the loss of training decides.
+    patience : int, default=20
+        With "rmsprop": how many epochs may pass without a better loss.
+    outlier_model : None, "svm" or estimator, default=None
+        What tells rows that are unlike the training set: None does not; "svm" is a one-class support vector
+        machine with ``nu=0.2`` and ``gamma=0.2``; or any estimator with ``decision_function``, which sees what the
+        network sees.
+    outlier_link : {"r", "paper"}, default="r"
+        How its scores become mass of the empty set: as in R's package, where it vanishes fast inside the data, or
+        as the paper prints it.
+    xi : float, default=0.5
+        The weight of constraints, where there are any.
+    label_weight : float, default=0.5
+        The weight of labels, where there are any, between 0 and 1.
+    label_reduction : {"sum", "mean"}, default="sum"
+        Whether the squared errors of labels are summed over clusters, as in the paper, or averaged, as in R.
+    guide : {"auto", "peaks", "evclus"} or None, default="auto"
+        Objects that serve as labels where none are given, one for each cluster: peaks of belief, or those that a
+        fit of EVCLUS is surest of. "auto" takes peaks from ten clusters on; None does without.
+    init : {"evclus", "random"}, default="evclus"
+        Where to start: from weights that imitate a fit of EVCLUS to some of the objects, or from random ones.
+    standardize : bool, default=True
+        Whether attributes are brought to mean 0 and deviation 1 for the network. Dissimilarities are not changed.
+    n_init : int, default=1
+        How many times to start; the best result is kept.
+    max_iter : int, default=1000
+        The largest number of iterations, or of epochs.
+    tol : float, default=0.0001
+        Ten iterations that lower the loss by less than this share of it are the last. For epochs: by what share a
+        loss must be lower to count as better.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        The precision of training. "auto" is double for "lbfgs", and single otherwise.
+    device : str, default="cpu"
+        Where torch computes: "cpu", "cuda", "mps", or "auto" for a GPU if there is one.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for results that can be repeated.
+    n_jobs : int or None, default=None
+        Workers for prediction. Training on a CPU uses one thread, and several processes if torch's process group
+        says so.
+    masses_file : str, path or None, default=None
+        Where the masses go: None for memory (and nowhere for data that are not in memory), or a name that ends in
+        ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet files.
+    checkpoint : str, path or None, default=None
+        A file for the state of a long training with "rmsprop". If it is killed, the same call goes on from there;
+        when it ends, the file is removed. It needs ``n_init=1`` and a number as `random_state`.
+    verbose : int, default=0
+        Whether to report progress.
+
+    Attributes
+    ----------
+    network_ : torch.nn.Module
+        The trained network: from inputs and scores to masses.
+    outlier_model_ : estimator or None
+        The fitted outlier model.
+    credal_partition_ : CredalPartition
+        The result, for data in memory or with `masses_file`.
+    labels_ : ndarray of int of shape (n_samples,)
+        The most plausible cluster of each object; a Dask array for Dask collections.
+    masses_ : ndarray of shape (n_samples, n_focal_sets)
+        The masses, read-only.
+    focal_sets_ : FocalSets
+        What the columns of the masses stand for.
+    d0_ : float
+        The dissimilarity used for `d0`.
+    objective_ : float
+        The loss of the result; with mini-batches the mean over the best epoch, or that of held-out pairs.
+    objective_history_ : ndarray of shape (n_values,)
+        The loss at the start and after each ten iterations, or after each epoch.
+    n_iter_ : int
+        The number of iterations or epochs.
+    converged_ : bool
+        Whether the training settled.
+    conflict_, transformed_dissimilarities_ : ndarray
+        Conflicts and targets of the pairs of at most 300 objects, for a Shepard diagram.
+    n_features_in_ : int
+        The number of attributes, or of objects if `metric` is "precomputed".
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    evlearn.cluster.EVCLUS : Free masses instead of a network: a lower loss, and no training.
+
+    References
+    ----------
+    :cite:t:`denoeux2021nnevclus`.
+
+    Examples
+    --------
+    >>> from evlearn.datasets import make_fourclass
+    >>> from evlearn.neural import NNEVCLUS
+    >>> X, _ = make_fourclass(200, random_state=0)
+    >>> model = NNEVCLUS(4, focal_sets="pairs", random_state=0).fit(X)
+    >>> model.predict_mass([[0, 0], [2, 2]]).to_hard().shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        focal_sets: Any = "simple",
+        include_omega: bool = True,
+        network: Any = None,
+        hidden_layer_sizes: Any = None,
+        metric: Any = "euclidean",
+        n_components: int = 10,
+        dissimilarity_transform: Any = "exponential",
+        d0: float | None = None,
+        d0_quantile: float = 0.9,
+        n_partners: Any = "all",
+        solver: str = "auto",
+        batch_size: Any = "auto",
+        learning_rate: float = 5e-3,
+        rho: float = 0.9,
+        eps: float = 1e-8,
+        l2: float = 0.0,
+        validation_fraction: float = 0.0,
+        patience: int = 20,
+        outlier_model: Any = None,
+        outlier_link: str = "r",
+        xi: float = 0.5,
+        label_weight: float = 0.5,
+        label_reduction: str = "sum",
+        guide: str | None = "auto",
+        init: str = "evclus",
+        standardize: bool = True,
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        dtype: str = "auto",
+        device: str = "cpu",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        masses_file: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.focal_sets = focal_sets
+        self.include_omega = include_omega
+        self.network = network
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.metric = metric
+        self.n_components = n_components
+        self.dissimilarity_transform = dissimilarity_transform
+        self.d0 = d0
+        self.d0_quantile = d0_quantile
+        self.n_partners = n_partners
+        self.solver = solver
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.rho = rho
+        self.eps = eps
+        self.l2 = l2
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.outlier_model = outlier_model
+        self.outlier_link = outlier_link
+        self.xi = xi
+        self.label_weight = label_weight
+        self.label_reduction = label_reduction
+        self.guide = guide
+        self.init = init
+        self.standardize = standardize
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.dtype = dtype
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.masses_file = masses_file
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        labels: Any = None,
+        constraints: PairwiseConstraints | None = None,
+        dissimilarities: Any = None,
+    ) -> "NNEVCLUS":
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            Attributes, or dissimilarities if `metric` is "precomputed". Mini-batches also take data that are not
+            in memory: the path of Parquet files, an iterable of arrays, or what `evlearn.blocks.open_rows` gives.
+        y : None, default=None
+            Not used; present for scikit-learn's conventions.
+        labels : array-like of shape (n_samples,), default=None
+            The clusters of some objects; -1, NaN or None for the others.
+        constraints : PairwiseConstraints, default=None
+            Pairs of objects that must, or cannot, be in the same cluster.
+        dissimilarities : array-like, callable or transformer, default=None
+            What the conflicts should match, if that is not the distance of the attributes: a square matrix; a
+            function of two sets of rows that gives their matrix; or a fitted transformer, such as those of
+            `evlearn.metric_learning`, whose features are compared.
+
+        Returns
+        -------
+        NNEVCLUS
+            The fitted estimator.
+        """
+        self._check_parameters()
+        with one_torch_thread(), self._opened(X, reset=True) as rows:
+            self._train(X, rows, labels, constraints, dissimilarities)
+        if not is_elsewhere(X):
+            self._name_objects(X)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+    # The data
+
+    @property
+    def _precomputed(self) -> bool:
+        return bool(self.metric == "precomputed")
+
+    def _check_parameters(self) -> None:
+        for name in ("n_clusters", "n_components", "n_init", "max_iter", "patience"):
+            check_integer(name, getattr(self, name), 1)
+        check_integer("batch_size", self.batch_size, 2, or_auto=True)
+        for name in ("xi", "l2", "tol"):
+            check_real(name, getattr(self, name), 0)
+        for name in ("learning_rate", "eps"):
+            check_real(name, getattr(self, name), 0, open_low=True)
+        for name in ("label_weight", "rho", "validation_fraction"):
+            check_real(name, getattr(self, name), 0, 1)
+        check_real("d0_quantile", self.d0_quantile, 0, 1, open_low=True)
+        if self.d0 is not None:
+            check_real("d0", self.d0, 0, open_low=True)
+        check_choice("solver", self.solver, ("auto", "lbfgs", "adam", "rmsprop"))
+        check_choice("outlier_link", self.outlier_link, LINKS)
+        check_choice("label_reduction", self.label_reduction, ("sum", "mean"))
+        check_choice("dtype", self.dtype, ("auto", "float32", "float64"))
+        if self.guide is not None:
+            check_choice("guide", self.guide, ("auto", "peaks", "evclus"))
+        check_choice("init", self.init, ("evclus", "random"))
+        if not callable(self.dissimilarity_transform):
+            check_choice("dissimilarity_transform", self.dissimilarity_transform, pair_tools.TRANSFORMS)
+        if isinstance(self.n_partners, str):
+            check_choice("n_partners", self.n_partners, ("all",))
+        elif np.ndim(self.n_partners) == 0:
+            check_integer("n_partners", self.n_partners, 1)
+        if isinstance(self.focal_sets, str):
+            check_choice("focal_sets", self.focal_sets, ("simple", "pairs", "full"))
+        if self.network is not None and not isinstance(self.network, nn.Module):
+            raise TypeError(f"network must be a torch.nn.Module or None, got {type(self.network).__name__}.")
+        if self.checkpoint is not None and (self.n_init > 1 or not isinstance(self.random_state, int)):
+            raise ValueError(
+                f"checkpoint needs n_init=1 and a number as random_state, got n_init={self.n_init} and "
+                f"random_state={self.random_state!r}."
+            )
+        check_out(self.masses_file, "masses_file")
+
+    def _read(self, X: Any, *, reset: bool) -> FloatArray:
+        data: FloatArray = validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
+        )
+        if not self._precomputed:
+            return data
+        if (data < 0).any():
+            raise ValueError(
+                "X has negative dissimilarities; with metric='precomputed' they must not be negative."
+            )
+        if reset and data.shape[0] != data.shape[1]:
+            raise ValueError(f"X must be a square matrix if metric='precomputed', got shape {data.shape}.")
+        return pair_tools.symmetric_dissimilarities(data) if reset else data
+
+    # The training
+
+    def _train(
+        self, X: Any, rows: Rows, labels: Any, constraints: PairwiseConstraints | None, dissimilarities: Any
+    ) -> None:
+        random = check_random_state(self.random_state)
+        solver = self._solver(len(rows), is_elsewhere(X))
+        like = self._like(solver)
+        check_constraints(constraints, len(rows))
+        sample = _take(rows, _some(len(rows), max(_SCALE_SAMPLE, _OUTLIER_SAMPLE), random))
+        dissimilarity = self._dissimilarity(rows, dissimilarities, is_elsewhere(X))
+        transform = self._make_transform(rows, dissimilarity, random)
+        reader = self._make_reader(rows, sample)
+        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
+        known = self._known(rows, labels, constraints, random)
+        if is_elsewhere(X):
+            objects: Objects = RowObjects(rows, reader, dissimilarity, transform, like)
+        else:
+            objects = ArrayObjects(_take(rows, np.arange(len(rows))), reader, dissimilarity, transform, like)
+        losses = Losses.of(
+            focal_sets,
+            like,
+            xi=float(self.xi),
+            label_weight=float(self.label_weight),
+            label_mean=self.label_reduction == "mean",
+            l2=float(self.l2),
+        )
+        partners = self._partners(len(rows), random) if solver != "rmsprop" else None
+        best: tuple[Training, EvidentialNetwork] | None = None
+        for seed in random.randint(np.iinfo(np.int32).max, size=self.n_init):
+            network = self._make_network(reader, focal_sets, objects, like, int(seed))
+            if self.init == "evclus":
+                start = np.random.RandomState(int(seed))
+                imitate(network, objects, *self._example(rows, dissimilarity, transform, focal_sets, known, start))
+            if solver == "rmsprop":
+                training = self._in_batches(network, objects, losses, known, rows, int(seed))
+            else:
+                training = self._whole(network, objects, losses, known, partners, solver)
+            if best is None or training.objective < best[0].objective:
+                best = (training, network)
+            if training.interrupted:
+                break
+        assert best is not None
+        self._finish(rows, NeuralModel(reader, best[1].eval(), focal_sets), best[0], objects, transform, random)
+
+    def _solver(self, n_objects: int, elsewhere: bool) -> str:
+        if self.solver == "auto":
+            return "lbfgs" if n_objects <= _WHOLE_UP_TO and not elsewhere else "rmsprop"
+        if elsewhere and self.solver != "rmsprop":
+            raise ValueError(f"solver={self.solver!r} needs data in memory; use solver='rmsprop'.")
+        return self.solver
+
+    def _like(self, solver: str) -> Tensor:
+        device = self.device
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+        double = solver == "lbfgs" if self.dtype == "auto" else self.dtype == "float64"
+        return torch.zeros((), dtype=torch.float64 if double else torch.float32, device=device)
+
+    def _dissimilarity(self, rows: Rows, given: Any, elsewhere: bool) -> Dissimilarity:
+        if given is None and self._precomputed:
+            given = _take(rows, np.arange(len(rows)))
+        if given is None or callable(given) or hasattr(given, "transform"):
+            return Dissimilarity(given, self.metric)
+        matrix = np.asarray(given)
+        if matrix.shape != (len(rows), len(rows)):
+            raise ValueError(
+                f"dissimilarities must be a square matrix of the {len(rows)} objects, a function of two sets of "
+                f"rows or a fitted transformer, got an array of shape {matrix.shape}."
+            )
+        return Dissimilarity(pair_tools.symmetric_dissimilarities(matrix), self.metric)
+
+    def _make_transform(
+        self, rows: Rows, dissimilarity: Dissimilarity, random: np.random.RandomState
+    ) -> Transform:
+        chosen = _some(len(rows), _SCALE_SAMPLE, random)
+        square = dissimilarity.square(chosen, _take(rows, chosen))
+        used = square[~np.eye(len(chosen), dtype=bool)]
+        ranks = np.sort(used) if self.dissimilarity_transform == "rank" else None
+        d0 = float(np.quantile(used, self.d0_quantile)) if self.d0 is None else float(self.d0)
+        return Transform(self.dissimilarity_transform, d0 if d0 > 0 else float(used.max(initial=0)) or 1.0, ranks)
+
+    def _make_reader(self, rows: Rows, sample: FloatArray) -> Reader:
+        mean, deviation = _moments(rows, self.n_jobs)
+        components = None
+        if self._precomputed:
+            data = _take(rows, np.arange(len(rows))) - mean
+            _, strengths, components = np.linalg.svd(data, full_matrices=False)
+            components = components[: min(self.n_components, int((strengths > 1e-10 * strengths[0]).sum()) or 1)]
+            deviation = (data @ components.T).std(axis=0)
+        if not self.standardize:
+            deviation = np.ones(len(deviation))
+            mean = mean if self._precomputed else np.zeros(len(mean))
+        reader = Reader(mean, components, np.where(deviation > 0, deviation, 1.0))
+        if self.outlier_model is None:
+            return reader
+        model = (
+            OneClassSVM(nu=0.2, gamma=0.2) if isinstance(self.outlier_model, str) else clone(self.outlier_model)
+        )
+        if isinstance(self.outlier_model, str):
+            check_choice("outlier_model", self.outlier_model, ("svm",))
+        if not hasattr(model, "decision_function") and not hasattr(type(model), "decision_function"):
+            raise TypeError(f"outlier_model must have a decision_function, got {self.outlier_model!r}.")
+        return Reader(reader.mean, components, reader.scale, model.fit(reader.inputs(sample[:_OUTLIER_SAMPLE])))
+
+    def _known(
+        self, rows: Rows, labels: Any, constraints: PairwiseConstraints | None, random: np.random.RandomState
+    ) -> Known:
+        codes = np.full(len(rows), -1) if labels is None else label_codes(labels, -1, "labels")
+        if len(codes) != len(rows):
+            raise ValueError(f"labels has {len(codes)} entries for {len(rows)} objects.")
+        if codes.max() >= self.n_clusters:
+            raise ValueError(f"labels has {codes.max() + 1} classes, and n_clusters is {self.n_clusters}.")
+        labelled = np.flatnonzero(codes >= 0)
+        clusters = codes[labelled]
+        if len(labelled) == 0:
+            labelled, clusters = self._guides(rows, random)
+        none = np.empty((0, 2), dtype=np.intp)
+        must = none if constraints is None else constraints.must_link
+        cannot = none if constraints is None else constraints.cannot_link
+        pairs = np.concatenate([must, cannot]).astype(np.intp)
+        return Known(labelled, clusters.astype(np.int64), pairs, np.arange(len(pairs)) < len(must))
+
+    def _guides(self, rows: Rows, random: np.random.RandomState) -> tuple[IntArray, IntArray]:
+        """One object for each cluster, if that is asked for."""
+        guide = self.guide
+        if guide == "auto":
+            guide = "peaks" if self.n_clusters >= _GUIDE_FROM else None
+        if guide is None or self.n_clusters < 2 or len(rows) <= self.n_clusters:
+            return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+        chosen = _some(len(rows), _GUIDE_SAMPLE, random)
+        sample = _take(rows, chosen)
+        if self._precomputed:
+            sample = sample[:, chosen]
+        if guide == "peaks":
+            found = delta_bel(sample, metric=self.metric).peaks(n_peaks=self.n_clusters)
+        else:
+            settings = {"metric": self.metric, "d0": self.d0, "d0_quantile": self.d0_quantile}
+            masses = EVCLUS(self.n_clusters, random_state=random.randint(2**31 - 1), **settings).fit(sample)
+            found = masses.credal_partition_.to_possibilistic().argmax(axis=0)
+        return chosen[found], np.arange(self.n_clusters)
+
+    def _partners(self, n_objects: int, random: np.random.RandomState) -> Any:
+        if isinstance(self.n_partners, str):
+            return None
+        if np.ndim(self.n_partners) == 2:
+            return pair_tools.read_partners(self.n_partners, n_objects)
+        if self.n_partners >= n_objects - 1:
+            return None
+        return pair_tools.draw_partners(n_objects, self.n_partners, random)
+
+    def _make_network(
+        self, reader: Reader, focal_sets: FocalSets, objects: Objects, like: Tensor, seed: int
+    ) -> EvidentialNetwork:
+        with torch.random.fork_rng(devices=[]):  # networks draw weights from torch's own source
+            torch.manual_seed(seed)
+            body = self._layers(reader, focal_sets) if self.network is None else copy.deepcopy(self.network)
+            draw_weights(body)
+        link = None if reader.outlier_model is None else OutlierLink(self.outlier_link)
+        network = EvidentialNetwork(body, link).to(dtype=like.dtype, device=like.device)
+        with torch.no_grad():
+            shape = tuple(network(*objects.see(np.arange(2))).shape)
+        if shape != (2, len(focal_sets)):
+            raise ValueError(
+                f"network must end in {len(focal_sets)} numbers for each row, one for each focal set "
+                f"({', '.join(focal_sets.labels[:6])}{', ...' if len(focal_sets) > 6 else ''}), and gives "
+                f"{shape[1:]}."
+            )
+        return network
+
+    def _layers(self, reader: Reader, focal_sets: FocalSets) -> nn.Module:
+        default = int(np.ceil(1.5 * len(focal_sets)))
+        hidden = default if self.hidden_layer_sizes is None else self.hidden_layer_sizes
+        sizes = [int(size) for size in np.atleast_1d(hidden)]
+        return layers(len(reader.scale), sizes, len(focal_sets))
+
+    def _example(
+        self,
+        rows: Rows,
+        dissimilarity: Dissimilarity,
+        transform: Transform,
+        focal_sets: FocalSets,
+        known: Known,
+        random: np.random.RandomState,
+    ) -> tuple[IntArray, FloatArray]:
+        """Some objects, and the masses that EVCLUS gives them; its clusters are numbered as the labels are."""
+        size = max(_START_OBJECTS, 20 * self.n_clusters)
+        labelled = random.permutation(known.labelled)[: size // 2]
+        others = np.setdiff1d(_some(len(rows), size, random), labelled)
+        chosen = np.concatenate([labelled, others])
+        method = EVCLUS(
+            self.n_clusters,
+            focal_sets=focal_sets,
+            metric="precomputed",
+            dissimilarity_transform=transform.kind,
+            d0=transform.d0,
+            tol=1e-3,
+            random_state=random,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # it is but a start
+            found = method.fit(dissimilarity.square(chosen, _take(rows, chosen))).credal_partition_
+        if len(labelled) == 0:
+            return chosen, found.masses
+        clusters = dict(zip(known.labelled, known.clusters, strict=True))
+        wanted = np.array([clusters[one] for one in labelled])
+        agreement = np.zeros((self.n_clusters, self.n_clusters))
+        np.add.at(agreement, wanted, found.to_possibilistic()[: len(labelled)])
+        return chosen, _renumbered(found.masses, focal_sets, linear_sum_assignment(-agreement)[1])
+
+    def _whole(
+        self,
+        network: EvidentialNetwork,
+        objects: Objects,
+        losses: Losses,
+        known: Known,
+        partners: Any,
+        solver: str,
+    ) -> Training:
+        """All objects at once."""
+        everybody = np.arange(objects.n_objects)
+        inputs, scores = objects.see(everybody)
+        stress = _stress(losses, objects.targets(everybody), partners)
+        chosen = torch.from_numpy(known.objects).to(inputs.device)
+
+        def loss() -> Tensor:
+            masses = network(inputs, scores)
+            return known_loss(masses[chosen], stress(masses), network, losses, known)
+
+        return train_whole(
+            network,
+            loss,
+            solver=solver,
+            learning_rate=self.learning_rate,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            report=self._report if self.verbose else None,
+        )
+
+    def _in_batches(
+        self, network: EvidentialNetwork, objects: Objects, losses: Losses, known: Known, rows: Rows, seed: int
+    ) -> Training:
+        size = self.batch_size
+        if isinstance(size, str):
+            size = min(max(objects.n_objects // 10, 2), _LARGEST_BATCH)
+        batches = Batches(
+            size=size,
+            held_out=self.validation_fraction,
+            learning_rate=self.learning_rate,
+            rho=self.rho,
+            eps=self.eps,
+            max_iter=self.max_iter,
+            patience=self.patience,
+            tol=self.tol,
+            seed=seed,
+        )
+        checkpoint = self._open_checkpoint(rows, known, batches)
+        training = train_in_batches(
+            network,
+            objects,
+            losses,
+            known,
+            batches,
+            checkpoint=checkpoint,
+            report=self._report if self.verbose else None,
+        )
+        if checkpoint is not None and not training.interrupted:
+            checkpoint.remove()
+        return training
+
+    def _open_checkpoint(self, rows: Rows, known: Known, batches: Batches) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        ends = _take(rows, np.unique([0, len(rows) - 1]))
+        identity = {
+            "method": type(self).__name__,
+            "n_samples": len(rows),
+            "n_features": rows.n_features,
+            "data": digest_of(ends),
+            "known": digest_of(np.concatenate([known.objects, known.clusters, known.must])),
+            "batches": repr(batches),
+            "random_state": self.random_state,
+            **{name: repr(getattr(self, name)) for name in _OF_A_CHECKPOINT},
+        }
+        return Checkpoint(self.checkpoint, identity)
+
+    # The result
+
+    def _finish(
+        self,
+        rows: Rows,
+        model: NeuralModel,
+        training: Training,
+        objects: Objects,
+        transform: Transform,
+        random: np.random.RandomState,
+    ) -> None:
+        self._model = model
+        self.focal_sets_ = model.focal_sets
+        self.network_ = model.network
+        self.outlier_model_ = model.reader.outlier_model
+        self.d0_ = transform.d0
+        self.objective_ = training.objective
+        self.objective_history_ = np.array(training.history)
+        self.n_iter_ = training.n_iter
+        self.converged_ = training.converged
+        shown = _some(len(rows), _SHOWN_OBJECTS, random)
+        masses = model.assign(_take(rows, shown))
+        upper = np.triu_indices(len(shown), 1)
+        self.conflict_ = (masses @ model.focal_sets.conflict_matrix @ masses.T)[upper]
+        self.transformed_dissimilarities_ = objects.targets(shown).cpu().numpy().astype(np.float64)[upper]
+        self._publish_masses(rows)
+        warn_if_unfinished(training, self.n_iter_, self.max_iter, "the loss")
+
+    def _report(self, number: int, loss: float) -> None:
+        done = round(20 * number / self.max_iter)
+        bar = "#" * done + "." * (20 - done)
+        line = f"NNEVCLUS [{bar}] {number:>5}/{self.max_iter}   loss {loss:.6g}"
+        print(line, end="\r" if sys.stdout.isatty() and number < self.max_iter else "\n", flush=True)
+
+
+_OF_A_CHECKPOINT = (
+    "n_clusters",
+    "focal_sets",
+    "include_omega",
+    "hidden_layer_sizes",
+    "metric",
+    "d0",
+    "d0_quantile",
+    "l2",
+    "outlier_model",
+    "outlier_link",
+    "xi",
+    "label_weight",
+    "label_reduction",
+    "standardize",
+    "dtype",
+    "init",
+)
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Hold torch to one thread for a while: products are small, and results do not depend on the machine.
+
+    Yields
+    ------
+    None
+        While it is held.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _stress(losses: Losses, targets: Tensor, partners: Any) -> Any:
+    """From the masses of all objects to the loss of their pairs."""
+    if partners is None:
+        return lambda masses: losses.all_pairs(masses, targets)
+    n, k = partners.shape
+    chosen = torch.from_numpy(partners.astype(np.int64)).to(targets.device)
+    if n > _DENSE * k:
+        some = torch.gather(targets, 1, chosen)
+        return lambda masses: losses.some_pairs(masses, chosen, some)
+    counts = torch.zeros_like(targets).scatter_add_(1, chosen, torch.ones_like(targets[:, :k])) / (n * k)
+    return lambda masses: losses.weighted_pairs(masses, targets, counts)
+
+
+def _renumbered(masses: FloatArray, focal_sets: FocalSets, order: IntArray) -> FloatArray:
+    """Masses in which cluster k is what cluster ``order[k]`` was; sets that there are not become all clusters."""
+    places = focal_sets.positions(focal_sets.membership[:, order])
+    found = np.zeros_like(masses)
+    np.add.at(found.T, np.where(places < 0, len(focal_sets) - 1, places), masses.T)
+    return found
+
+
+def _some(n_objects: int, size: int, random: np.random.RandomState) -> IntArray:
+    if n_objects <= size:
+        return np.arange(n_objects)
+    return np.sort(sample_without_replacement(n_objects, size, random_state=random)).astype(np.intp)
+
+
+def _take(rows: Rows, indices: IntArray) -> FloatArray:
+    """Rows as the user has them, in double precision."""
+    found: FloatArray = np.asarray(rows.take(indices), dtype=np.float64) + rows.origin
+    return found
+
+
+class _Moments:
+    """From a block of rows to how many they are, their sum and their sum of squares, from a given point."""
+
+    def __init__(self, point: FloatArray) -> None:
+        self._point = point
+
+    def __call__(self, rows: FloatArray, weights: Any = None) -> tuple[int, FloatArray, FloatArray]:
+        apart = np.asarray(rows, dtype=np.float64) - self._point
+        return len(apart), apart.sum(axis=0), (apart**2).sum(axis=0)
+
+
+def _moments(rows: Rows, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
+    """The mean of rows as the user has them, and their deviation."""
+    point = np.asarray(rows.take(np.arange(1))[0], dtype=np.float64)
+    counts, sums, squares = zip(*rows.map(_Moments(point), n_jobs=n_jobs), strict=True)
+    n = sum(counts)
+    apart = np.sum(sums, axis=0) / n
+    variance = np.maximum(np.sum(squares, axis=0) / n - apart**2, 0)
+    return np.asarray(apart + point + rows.origin), np.sqrt(variance)
+
+
+__all__ = ["NNEVCLUS"]

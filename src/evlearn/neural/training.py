@@ -1,0 +1,539 @@
+"""Training: all objects at once, or mini-batches of objects with all pairs among them."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.cluster.checkpoints import Checkpoint
+from evlearn.neural.exchange import Gather, n_processes, process_number
+from evlearn.neural.losses import Losses
+from evlearn.neural.model import as_tensor
+from evlearn.neural.network import EvidentialNetwork
+from evlearn.neural.objects import Objects
+
+_LBFGS_CHUNK, _LBFGS_MEMORY = 10, 50
+_IMITATION = 50
+_FEWEST = 10  # labels or constraints that a mini-batch should see
+_PLATEAU = 0.3  # of the patience: then the learning rate is halved
+_SLOWEST = 1 / 64  # of the learning rate: then the training ends
+_JUDGED = 2000  # objects that are held out, and judged at once
+
+Report = Callable[[int, float], None]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known about some objects.
+
+    Attributes
+    ----------
+    labelled : ndarray of int of shape (n_labelled,)
+        The numbers of objects with a label.
+    clusters : ndarray of int of shape (n_labelled,)
+        Their clusters.
+    pairs : ndarray of int of shape (n_pairs, 2)
+        Pairs of objects with a constraint.
+    must : ndarray of bool of shape (n_pairs,)
+        Whether they must be in one cluster; else they cannot.
+    """
+
+    labelled: IntArray
+    clusters: IntArray
+    pairs: IntArray
+    must: BoolArray
+
+    @property
+    def objects(self) -> IntArray:
+        """All objects that something is known of, in the order in which `split` wants their masses."""
+        return np.concatenate([self.labelled, self.pairs[:, 0], self.pairs[:, 1]])
+
+    def split(self, masses: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Masses of `objects` as those of labelled objects, and of both objects of each pair.
+
+        Parameters
+        ----------
+        masses : Tensor of shape (n, n_focal_sets)
+            The masses.
+
+        Returns
+        -------
+        labelled, first, second : Tensor
+            The masses.
+        """
+        start, stop = len(self.labelled), len(self.labelled) + len(self.pairs)
+        return masses[:start], masses[start:stop], masses[stop:]
+
+    def parts(self, n_parts: int, random: np.random.RandomState) -> list["Known"]:
+        """What each of several mini-batches is told: a part, or all of it if parts would be small.
+
+        Parameters
+        ----------
+        n_parts : int
+            The number of mini-batches.
+        random : RandomState
+            The source of randomness.
+
+        Returns
+        -------
+        list of Known
+            One for each.
+        """
+        some_labels = _split(len(self.labelled), n_parts, random)
+        some_pairs = _split(len(self.pairs), n_parts, random)
+        return [
+            Known(self.labelled[a], self.clusters[a], self.pairs[b], self.must[b])
+            for a, b in zip(some_labels, some_pairs, strict=True)
+        ]
+
+
+def _split(n: int, n_parts: int, random: np.random.RandomState) -> list[IntArray]:
+    if n < _FEWEST * n_parts:
+        return [np.arange(n)] * n_parts
+    return list(np.array_split(random.permutation(n), n_parts))
+
+
+@dataclass
+class Training:
+    """How a training went.
+
+    Attributes
+    ----------
+    state : dict
+        The best weights.
+    objective : float
+        Their loss.
+    history : list of float
+        The loss after each iteration or epoch.
+    n_iter : int
+        How many there were.
+    converged : bool
+        Whether it settled.
+    interrupted : bool
+        Whether the user stopped it.
+    """
+
+    state: dict[str, Any]
+    objective: float = float("inf")
+    history: list[float] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+    interrupted: bool = False
+
+    def note(self, network: nn.Module, value: float) -> bool:
+        """Write down the loss of weights, and the weights if they are the best so far.
+
+        Parameters
+        ----------
+        network : nn.Module
+            The network.
+        value : float
+            Its loss.
+
+        Returns
+        -------
+        bool
+            Whether they are the best.
+        """
+        self.history.append(value)
+        better = value < self.objective
+        if better:
+            self.objective = value
+            self.state = copy.deepcopy(network.state_dict())
+        return better
+
+
+def known_loss(masses: Tensor, stress: Tensor, network: EvidentialNetwork, losses: Losses, known: Known) -> Tensor:
+    """The whole loss, from that of pairs and from what is known.
+
+    Parameters
+    ----------
+    masses : Tensor of shape (n, n_focal_sets)
+        The masses of `known.objects`.
+    stress : Tensor
+        The loss of pairs.
+    network : EvidentialNetwork
+        The network.
+    losses : Losses
+        The terms.
+    known : Known
+        What is known.
+
+    Returns
+    -------
+    Tensor
+        A number.
+    """
+    labelled, first, second = known.split(masses)
+    if len(labelled):
+        clusters = torch.from_numpy(known.clusters).to(masses.device)
+        stress = (1 - losses.label_weight) * stress + losses.label_weight * losses.labels(labelled, clusters)
+    if len(first) and losses.xi > 0:
+        stress = stress + losses.constraints(first, second, torch.from_numpy(known.must).to(masses.device))
+    total: Tensor = stress + losses.weights(network.body)
+    return total
+
+
+def imitate(network: EvidentialNetwork, objects: Objects, indices: IntArray, masses: FloatArray) -> None:
+    """Teach a network the masses of some objects, as a start.
+
+    Parameters
+    ----------
+    network : EvidentialNetwork
+        The network.
+    objects : Objects
+        The objects.
+    indices : ndarray of int of shape (n,)
+        Which of them.
+    masses : ndarray of shape (n, n_focal_sets)
+        Their masses.
+    """
+    inputs, scores = objects.see(indices)
+    wanted = as_tensor(masses, inputs)
+
+    def loss() -> Tensor:
+        apart: Tensor = network(inputs, scores) - wanted
+        return (apart**2).sum(dim=1).mean()
+
+    before = copy.deepcopy(network.state_dict())
+    _lbfgs(network, loss)(_IMITATION)
+    if not all(bool(torch.isfinite(one).all()) for one in network.state_dict().values()):
+        network.load_state_dict(before)
+
+
+# All objects at once
+
+
+def train_whole(
+    network: EvidentialNetwork,
+    loss: Callable[[], Tensor],
+    *,
+    solver: str,
+    learning_rate: float,
+    max_iter: int,
+    tol: float,
+    report: Report | None,
+) -> Training:
+    """Train on a loss that looks at all objects.
+
+    Parameters
+    ----------
+    network : EvidentialNetwork
+        The network.
+    loss : callable
+        Its loss.
+    solver : {"lbfgs", "adam"}
+        The method.
+    learning_rate : float
+        The step of "adam".
+    max_iter : int
+        The largest number of iterations.
+    tol : float
+        Ten iterations that lower the loss by less than this share of it are the last.
+    report : callable or None
+        Called with the number of an iteration and the loss.
+
+    Returns
+    -------
+    Training
+        How it went.
+    """
+    training = Training(copy.deepcopy(network.state_dict()))
+    step = _lbfgs(network, loss) if solver == "lbfgs" else _adam(network, loss, learning_rate)
+    try:
+        training.note(network, float(loss().detach()))
+        while training.n_iter < max_iter and not training.converged:
+            before = training.objective
+            n_steps = min(_LBFGS_CHUNK, max_iter - training.n_iter)
+            step(n_steps)
+            training.n_iter += n_steps
+            with torch.no_grad():
+                value = float(loss())
+            training.note(network, value)
+            training.converged = before - value <= tol * before
+            if report is not None:
+                report(training.n_iter, value)
+    except KeyboardInterrupt:
+        training.interrupted = True
+    network.load_state_dict(training.state)
+    return training
+
+
+def _lbfgs(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[int], None]:
+    optimizer = torch.optim.LBFGS(
+        network.parameters(),
+        history_size=_LBFGS_MEMORY,
+        tolerance_grad=0,
+        tolerance_change=0,
+        line_search_fn="strong_wolfe",
+    )
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        value = loss()
+        value.backward()  # type: ignore[no-untyped-call]
+        return value.detach()
+
+    def step(n_steps: int) -> None:
+        optimizer.param_groups[0].update(max_iter=n_steps, max_eval=2 * n_steps + 5)
+        optimizer.step(closure)  # type: ignore[no-untyped-call]
+
+    return step
+
+
+def _adam(network: nn.Module, loss: Callable[[], Tensor], learning_rate: float) -> Callable[[int], None]:
+    optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
+
+    def step(n_steps: int) -> None:
+        for _ in range(n_steps):
+            optimizer.zero_grad()
+            loss().backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+
+    return step
+
+
+# Mini-batches
+
+
+@dataclass(frozen=True)
+class Batches:
+    """How mini-batches are made and used.
+
+    Attributes
+    ----------
+    size : int
+        How many objects each has, about.
+    held_out : float
+        The share of objects that is held out, to tell when to stop.
+    learning_rate, rho, eps : float
+        Those of RMSprop.
+    max_iter : int
+        The largest number of epochs.
+    patience : int
+        How many epochs may pass without a better loss.
+    tol : float
+        By what share a loss must be lower to be better.
+    seed : int
+        The seed.
+    """
+
+    size: int
+    held_out: float
+    learning_rate: float
+    rho: float
+    eps: float
+    max_iter: int
+    patience: int
+    tol: float
+    seed: int
+
+    def divide(self, n_objects: int) -> tuple[IntArray, IntArray]:
+        """The objects to train with, and those that are held out.
+
+        Parameters
+        ----------
+        n_objects : int
+            How many there are.
+
+        Returns
+        -------
+        train, held_out : ndarray of int
+            Their numbers.
+        """
+        n_held = min(round(self.held_out * n_objects), n_objects - 2)
+        if n_held < 2:
+            return np.arange(n_objects), np.empty(0, dtype=np.intp)
+        order = np.random.RandomState([self.seed, 2**31 - 1]).permutation(n_objects)
+        return np.sort(order[n_held:]), np.sort(order[:n_held][:_JUDGED])
+
+
+def train_in_batches(
+    network: EvidentialNetwork,
+    objects: Objects,
+    losses: Losses,
+    known: Known,
+    batches: Batches,
+    *,
+    checkpoint: Checkpoint | None,
+    report: Report | None,
+) -> Training:
+    """Train with RMSprop on mini-batches, by one process or by all of torch's process group.
+
+    Parameters
+    ----------
+    network : EvidentialNetwork
+        The network.
+    objects : Objects
+        The objects.
+    losses : Losses
+        The terms of the loss.
+    known : Known
+        What is known about objects.
+    batches : Batches
+        How mini-batches are made and used.
+    checkpoint : Checkpoint or None
+        Where the state is kept, should the process be killed.
+    report : callable or None
+        Called with the number of an epoch and the loss.
+
+    Returns
+    -------
+    Training
+        How it went.
+    """
+    run = _Run(network, objects, losses, known, batches)
+    if checkpoint is not None:
+        run.restore(checkpoint.load())
+    try:
+        while not run.ended:
+            value = run.epoch()
+            if report is not None and process_number() == 0:
+                report(run.training.n_iter, value)
+            if checkpoint is not None and process_number() == 0:
+                checkpoint.save(run.to_arrays())
+    except KeyboardInterrupt:
+        run.training.interrupted = True
+    network.load_state_dict(run.training.state)
+    return run.training
+
+
+class _Run:
+    """A training with mini-batches under way."""
+
+    def __init__(
+        self, network: EvidentialNetwork, objects: Objects, losses: Losses, known: Known, batches: Batches
+    ) -> None:
+        self.training = Training(copy.deepcopy(network.state_dict()))
+        self._network, self._objects, self._losses = network, objects, losses
+        self._known, self._batches = known, batches
+        self._call: Any = DistributedDataParallel(network) if n_processes() > 1 else network
+        self._optimizer = torch.optim.RMSprop(
+            network.parameters(), lr=batches.learning_rate, alpha=batches.rho, eps=batches.eps
+        )
+        self._train, self._held = batches.divide(objects.n_objects)
+        self._n_parts = max(1, round(len(self._train) / batches.size))
+        self._since_best = self._since_slower = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to do."""
+        return self.training.converged or self.training.n_iter >= self._batches.max_iter
+
+    def epoch(self) -> float:
+        """Look at all objects once, and return the loss."""
+        random = np.random.RandomState([self._batches.seed, self.training.n_iter])
+        parts = np.array_split(self._train[random.permutation(len(self._train))], self._n_parts)
+        total: Any = 0.0
+        for part, known in zip(parts, self._known.parts(self._n_parts, random), strict=True):
+            if len(part) > 1:
+                self._optimizer.zero_grad()
+                loss = self._loss(part, known)
+                loss.backward()
+                self._optimizer.step()
+                total = total + loss.detach()
+        value = float(total) / self._n_parts if len(self._held) == 0 else self._judge()
+        if n_processes() > 1 and len(self._held) == 0:
+            value = _mean_of_processes(value)
+        self._note(value)
+        return value
+
+    def _loss(self, part: IntArray, known: Known) -> Any:
+        shares = np.array_split(part, n_processes())
+        own = shares[process_number()]
+        seen = self._objects.see(np.concatenate([own, known.objects]) if len(known.objects) else own)
+        masses = self._call(*seen)
+        stress = self._stress(masses[: len(own)], part, [len(share) for share in shares])
+        return known_loss(masses[len(own) :], stress, self._network, self._losses, known)
+
+    def _stress(self, own: Tensor, part: IntArray, sizes: list[int]) -> Tensor:
+        targets = self._objects.targets(part)
+        if len(sizes) == 1:
+            return self._losses.all_pairs(own, targets)
+        start = sum(sizes[: process_number()])
+        everybody: Tensor = Gather.apply(own, sizes)  # type: ignore[no-untyped-call]
+        squares = (own @ self._losses.conflict @ everybody.T - targets[start : start + len(own)]) ** 2
+        share = (squares.sum() - squares.diagonal(offset=start).sum()) / (len(part) * (len(part) - 1))
+        return share * len(sizes)  # gradients of processes are averaged
+
+    def _judge(self) -> float:
+        """The loss of what is held out, without penalties."""
+        with torch.no_grad():
+            masses = self._network(*self._objects.see(self._held))
+            return float(self._losses.all_pairs(masses, self._objects.targets(self._held)))
+
+    def _note(self, value: float) -> None:
+        training, batches = self.training, self._batches
+        clearly = value < training.objective * (1 - batches.tol)
+        training.note(self._network, value)
+        training.n_iter += 1
+        self._since_best = 0 if clearly else self._since_best + 1
+        self._since_slower = 0 if clearly else self._since_slower + 1
+        if self._since_slower >= max(1, _PLATEAU * batches.patience):
+            self._set_rate(self._rate / 2)
+            self._since_slower = 0
+        slow = self._rate < _SLOWEST * batches.learning_rate
+        training.converged = slow or self._since_best >= batches.patience
+
+    @property
+    def _rate(self) -> float:
+        return float(self._optimizer.param_groups[0]["lr"])
+
+    def _set_rate(self, rate: float) -> None:
+        self._optimizer.param_groups[0]["lr"] = rate
+
+    # Checkpoints
+
+    def to_arrays(self) -> dict[str, Any]:
+        """The state as plain arrays."""
+        counts = [self._since_best, self._since_slower, self.training.n_iter, int(self.training.converged)]
+        arrays: dict[str, Any] = {
+            "counts": np.array(counts),
+            "rate": np.array(self._rate),
+            "history": np.array(self.training.history),
+            "objective": np.array(self.training.objective),
+        }
+        for name, weights in self._network.state_dict().items():
+            arrays[f"now_{name}"] = weights.cpu().numpy()
+            arrays[f"best_{name}"] = self.training.state[name].cpu().numpy()
+        for k, weights in enumerate(self._network.parameters()):
+            arrays[f"squares_{k}"] = self._optimizer.state[weights]["square_avg"].cpu().numpy()
+            arrays[f"step_{k}"] = np.asarray(float(self._optimizer.state[weights]["step"]))
+        return arrays
+
+    def restore(self, arrays: dict[str, Any] | None) -> None:
+        """Go on from a state; from None, begin."""
+        if arrays is None:
+            return
+        self._since_best, self._since_slower, n_iter, converged = (int(one) for one in arrays["counts"])
+        like = next(self._network.parameters())
+
+        def state(prefix: str) -> dict[str, Any]:
+            return {
+                name: torch.as_tensor(arrays[f"{prefix}_{name}"], dtype=old.dtype, device=old.device).clone()
+                for name, old in self._network.state_dict().items()
+            }
+
+        self._network.load_state_dict(state("now"))
+        for k, weights in enumerate(self._network.parameters()):
+            squares = torch.as_tensor(arrays[f"squares_{k}"], dtype=like.dtype, device=like.device).clone()
+            self._optimizer.state[weights] = {
+                "square_avg": squares,
+                "step": torch.tensor(float(arrays[f"step_{k}"]), dtype=torch.float32),
+            }
+        self._set_rate(float(arrays["rate"]))
+        self.training = Training(
+            state("best"), float(arrays["objective"]), arrays["history"].tolist(), n_iter, bool(converged)
+        )
+
+
+def _mean_of_processes(value: float) -> float:
+    total = torch.tensor([value], dtype=torch.float64)
+    torch.distributed.all_reduce(total)
+    return float(total) / n_processes()

@@ -1,0 +1,123 @@
+"""The terms of the loss: what they say, and that their gradients are theirs."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evlearn.belief import FocalSets
+from evlearn.cluster.pairs import Transform
+from evlearn.neural.losses import Losses
+from evlearn.neural.network import LINKS, EvidentialNetwork, OutlierLink, layers
+from evlearn.neural.objects import exponential_targets
+
+SETS = FocalSets.pairs(3)
+LIKE = torch.zeros((), dtype=torch.float64)
+
+
+def make(link, seed=0):
+    torch.manual_seed(seed)
+    body = layers(4, [6, 5], len(SETS))
+    return EvidentialNetwork(body, None if link is None else OutlierLink(link)).double()
+
+
+def terms(seed=0):
+    random = np.random.RandomState(seed)
+    targets = torch.from_numpy(random.uniform(size=(9, 9)))
+    partners = torch.from_numpy(random.randint(9, size=(9, 4)))
+    clusters = torch.from_numpy(random.randint(3, size=9))
+    must = torch.from_numpy(random.uniform(size=9) < 0.5)
+    losses = Losses.of(SETS, LIKE, xi=0.7, label_weight=0.3, l2=0.4)
+    mean = Losses.of(SETS, LIKE, label_mean=True)
+    return {
+        "all pairs": lambda m, n: losses.all_pairs(m, targets),
+        "some pairs": lambda m, n: losses.some_pairs(m, partners, targets[:, :4]),
+        "weighted pairs": lambda m, n: losses.weighted_pairs(m, targets, targets / targets.sum()),
+        "constraints": lambda m, n: losses.constraints(m, m.flip(0), must),
+        "labels": lambda m, n: losses.labels(m, clusters),
+        "labels, mean": lambda m, n: mean.labels(m, clusters),
+        "weights": lambda m, n: losses.weights(n.body),
+    }
+
+
+@pytest.mark.parametrize("link", [None, *LINKS])
+@pytest.mark.parametrize("name", terms())
+def test_gradients_are_those_of_finite_differences(name, link):
+    network = make(link)
+    random = np.random.RandomState(1)
+    X, scores = torch.from_numpy(random.normal(size=(9, 4))), torch.from_numpy(random.normal(size=9))
+
+    def loss():
+        return terms()[name](network(X, scores), network)
+
+    loss().backward()
+    step = 1e-6
+    for weights in network.parameters():
+        found = torch.zeros_like(weights) if weights.grad is None else weights.grad
+        flat = weights.data.view(-1)
+        for k in range(0, len(flat), 7):
+            values = []
+            for sign in (1, -1):
+                flat[k] += sign * step
+                values.append(loss().item())
+                flat[k] -= sign * step
+            assert (values[0] - values[1]) / (2 * step) == pytest.approx(found.view(-1)[k].item(), abs=1e-7)
+
+
+@given(st.integers(0, 2**31 - 1))
+@settings(max_examples=25, deadline=None)
+def test_weights_that_count_pairs_are_the_same_as_a_list_of_pairs(seed):
+    random = np.random.RandomState(seed)
+    masses = torch.from_numpy(random.dirichlet(np.ones(len(SETS)), size=7))
+    targets = torch.from_numpy(random.uniform(size=(7, 7)))
+    partners = torch.from_numpy(random.randint(7, size=(7, 3)))
+    losses = Losses.of(SETS, LIKE)
+    counts = torch.zeros(7, 7, dtype=torch.float64).scatter_add_(
+        1, partners, torch.ones(7, 3, dtype=torch.float64)
+    )
+    some = losses.some_pairs(masses, partners, targets.gather(1, partners))
+    assert losses.weighted_pairs(masses, targets, counts / 21).item() == pytest.approx(some.item(), rel=1e-12)
+    everybody = torch.tensor([[j for j in range(7) if j != i] for i in range(7)])
+    whole = losses.some_pairs(masses, everybody, targets.gather(1, everybody))
+    assert losses.all_pairs(masses, targets).item() == pytest.approx(whole.item(), rel=1e-12)
+
+
+@given(st.integers(0, 2**31 - 1))
+@settings(max_examples=25, deadline=None)
+def test_penalties_are_those_of_plausibilities(seed):
+    """Equations 16 to 18 of the paper, pair by pair."""
+    random = np.random.RandomState(seed)
+    m = random.dirichlet(np.ones(len(SETS)), size=6)
+    must = random.uniform(size=6) < 0.5
+    first, second = m, m[::-1]
+    same = 1 - np.einsum("ij,jk,ik->i", first, SETS.conflict_matrix, second)
+    single = SETS.singleton_positions
+    empty = first[:, 0], second[:, 0]
+    other = 1 - empty[0] - empty[1] + empty[0] * empty[1] - (first[:, single] * second[:, single]).sum(axis=1)
+    expected = 0.7 / 12 * np.where(must, other + 1 - same, same + 1 - other).sum()
+    losses = Losses.of(SETS, LIKE, xi=0.7)
+    found = losses.constraints(torch.from_numpy(first), torch.from_numpy(second.copy()), torch.from_numpy(must))
+    assert found.item() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_mass_goes_to_the_empty_set_where_scores_are_low(link):
+    network = make(link)
+    X = torch.zeros(2, 4, dtype=torch.float64)
+    with torch.no_grad():
+        masses = network(X, torch.tensor([-1e4, 1e4], dtype=torch.float64))
+        plain = torch.softmax(network.body(X), dim=1)
+    assert masses[0, 0].item() == pytest.approx(1, abs=1e-3)
+    np.testing.assert_allclose(masses[1], plain[1], rtol=0, atol=1e-3)
+    np.testing.assert_allclose(masses.sum(dim=1), 1, rtol=0, atol=1e-14)
+
+
+@given(st.integers(0, 2**31 - 1), st.floats(-6, 6))
+@settings(max_examples=25, deadline=None)
+def test_targets_are_those_of_evclus_wherever_the_data_are(seed, where):
+    X = np.random.RandomState(seed).normal(size=(8, 3))
+    expected = Transform("exponential", 1.7)(np.linalg.norm(X[:, None] - X[None], axis=2))
+    moved = X + 10.0**where
+    found = exponential_targets(torch.from_numpy((moved - moved.mean(axis=0)) / 1.7))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)

@@ -1,0 +1,537 @@
+"""NN-EVCLUS as users meet it."""
+
+import copy
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.ensemble import IsolationForest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evlearn.belief import FocalSets
+from evlearn.cluster import EVCLUS
+from evlearn.constraints import PairwiseConstraints
+from evlearn.datasets import make_fourclass
+from evlearn.neural import NNEVCLUS
+from evlearn.plotting import MassContourDisplay, ObjectiveDisplay, ShepardDisplay
+
+X, Y = make_fourclass(200, random_state=0)
+MANY = make_fourclass(2000, random_state=1)[0]
+quick = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return NNEVCLUS(4, focal_sets="pairs", random_state=0).fit(X)
+
+
+@parametrize_with_checks([NNEVCLUS(max_iter=30), NNEVCLUS(solver="rmsprop", max_iter=20, outlier_model="svm")])
+@quick
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# What it says
+
+
+def test_masses_are_masses_and_predictions_are_the_same_map(model):
+    masses = model.masses_
+    assert masses.shape == (200, 12)
+    assert (masses >= 0).all()
+    np.testing.assert_allclose(masses.sum(axis=1), 1, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(model.predict_mass(X).masses, masses)
+    np.testing.assert_array_equal(model.predict(X[:7]), model.labels_[:7])
+    assert model.converged_
+    assert (np.diff(model.objective_history_) <= 0).all()
+
+
+def test_free_masses_have_a_lower_loss(model):
+    free = EVCLUS(4, focal_sets="pairs", d0=model.d0_, loss="mse", n_init=3, random_state=0).fit(X)
+    assert free.objective_ <= model.objective_ <= 3 * free.objective_
+
+
+def test_the_loss_is_that_of_the_masses(model):
+    conflicts = model.masses_ @ model.focal_sets_.conflict_matrix @ model.masses_.T
+    targets = 1 - np.exp(np.log(0.05) * (pairwise_distances(X) / model.d0_) ** 2)
+    apart = ((conflicts - targets) ** 2)[~np.eye(200, dtype=bool)].mean()
+    assert model.objective_ == pytest.approx(apart, rel=1e-9)
+
+
+def test_clusters_are_found(model):
+    assert adjusted_rand_score(Y, model.labels_) > 0.6
+    assert model.credal_partition_.summary().n_torn > 10
+
+
+@quick
+@pytest.mark.parametrize("solver", ["lbfgs", "adam", "rmsprop"])
+def test_the_same_seed_gives_the_same_bits_whatever_the_workers(solver):
+    def masses(**settings):
+        return NNEVCLUS(4, solver=solver, max_iter=20, **settings).fit(X).masses_
+
+    first = masses(random_state=3)
+    for n_jobs in (1, 2):
+        np.testing.assert_array_equal(masses(random_state=3, n_jobs=n_jobs), first)
+    assert not np.array_equal(masses(random_state=4), first)
+
+
+@quick
+def test_the_threads_and_seeds_of_torch_are_left_alone():
+    before, state = torch.get_num_threads(), torch.get_rng_state()
+    NNEVCLUS(2, max_iter=10, random_state=0).fit(X)
+    NNEVCLUS(2, max_iter=2, random_state=0, solver="rmsprop").fit(X)
+    assert torch.get_num_threads() == before
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@quick
+def test_translation_and_scale_of_the_data_change_nothing():
+    plain = NNEVCLUS(4, random_state=0, max_iter=40).fit(X)
+    moved = NNEVCLUS(4, random_state=0, max_iter=40).fit(X * 4 + 1000)
+    np.testing.assert_allclose(moved.masses_, plain.masses_, rtol=0, atol=1e-3)
+
+
+def test_renumbered_labels_renumber_the_clusters():
+    labels = np.where(np.arange(200) % 5 == 0, Y, -1)
+    one = NNEVCLUS(4, random_state=0).fit(X, labels=labels)
+    assert (one.labels_[labels >= 0] == label_numbers(labels)).mean() > 0.85
+    swapped = np.where(labels >= 0, 10 - labels, -1)
+    other = NNEVCLUS(4, random_state=0).fit(X, labels=swapped)
+    assert (other.labels_[labels >= 0] == label_numbers(swapped)).mean() > 0.85
+
+
+def label_numbers(labels):
+    return np.unique(labels[labels >= 0], return_inverse=True)[1]
+
+
+# Data of all kinds
+
+
+@quick
+def test_frames_keep_names():
+    names = [f"row {k}" for k in range(200)]
+    plain = NNEVCLUS(4, max_iter=10, random_state=0).fit(X)
+    frame = pd.DataFrame(X, columns=["a", "b"], index=names)
+    model = NNEVCLUS(4, max_iter=10, random_state=0).fit(frame)
+    np.testing.assert_allclose(model.masses_, plain.masses_, rtol=0, atol=1e-5)  # sums in another order
+    assert list(model.credal_partition_.object_names) == names
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert NNEVCLUS(4, max_iter=10, random_state=0).fit(pl.DataFrame(X, schema=["a", "b"])).n_features_in_ == 2
+
+
+@quick
+def test_parquet_files_chunks_and_memory_give_the_same_answer(tmp_path):
+    settings = {"max_iter": 3, "random_state": 0, "solver": "rmsprop", "dtype": "float64", "outlier_model": "svm"}
+    memory = NNEVCLUS(4, **settings).fit(MANY)
+    frame = pd.DataFrame(MANY, columns=["a", "b"])
+    frame.to_parquet(tmp_path / "x.parquet")
+    parquet = NNEVCLUS(4, **settings).fit(tmp_path / "x.parquet")
+    chunks = NNEVCLUS(4, **settings).fit(np.array_split(MANY, 7))
+    for model, rows in ((parquet, frame), (chunks, MANY)):
+        assert model.objective_ == pytest.approx(memory.objective_, rel=1e-6)
+        np.testing.assert_allclose(model.predict_mass(rows).masses, memory.masses_, rtol=0, atol=1e-5)
+    out = parquet.predict_mass(tmp_path / "x.parquet", out=tmp_path / "masses.npy")
+    np.testing.assert_allclose(out.masses, memory.masses_, rtol=0, atol=1e-5)
+    with pytest.raises(AttributeError, match="kept only of data in memory"):
+        _ = parquet.masses_
+
+
+@quick
+def test_single_precision_stays_single():
+    model = NNEVCLUS(4, max_iter=10, random_state=0).fit(X.astype(np.float32))
+    assert model.masses_.dtype == np.float32
+    np.testing.assert_allclose(model.masses_.sum(axis=1), 1, rtol=0, atol=1e-6)
+
+
+def test_dissimilarities_alone_are_enough():
+    D = pairwise_distances(X)
+    model = NNEVCLUS(4, metric="precomputed", n_components=2, random_state=0).fit(D)
+    new = make_fourclass(50, random_state=5)[0]
+    assert adjusted_rand_score(Y, model.labels_) > 0.6
+    direct = NNEVCLUS(4, random_state=0).fit(X)
+    between = pairwise_distances(new, X)
+    assert adjusted_rand_score(model.predict(between), direct.predict(new)) > 0.8
+
+
+@quick
+@pytest.mark.parametrize("solver", ["lbfgs", "rmsprop"])
+def test_dissimilarities_beside_the_attributes_may_be_of_any_kind(solver):
+    scaler = StandardScaler().fit(X)
+    settings = {"random_state": 0, "max_iter": 10, "solver": solver}
+    features = scaler.transform(X)
+    results = [
+        NNEVCLUS(4, **settings).fit(X, dissimilarities=given).masses_
+        for given in (
+            scaler,
+            pairwise_distances(features),
+            lambda a, b: pairwise_distances(scaler.transform(a), scaler.transform(b)),
+        )
+    ]
+    plain = NNEVCLUS(4, **settings).fit(X)
+    for masses in results[1:]:
+        np.testing.assert_allclose(masses, results[0], rtol=0, atol=2e-2 if solver == "rmsprop" else 1e-3)
+    assert not np.allclose(results[0], plain.masses_, atol=1e-2)
+
+
+@quick
+@pytest.mark.parametrize("transform", ["linear", "rank", lambda d: np.minimum(d / 9, 1)])
+@pytest.mark.parametrize("solver", ["lbfgs", "rmsprop"])
+def test_other_transforms_and_metrics_work(transform, solver):
+    model = NNEVCLUS(
+        4, dissimilarity_transform=transform, metric="cityblock", solver=solver, max_iter=30, random_state=0
+    ).fit(X)
+    assert adjusted_rand_score(Y, model.labels_) > 0.4
+
+
+@quick
+@pytest.mark.parametrize("n_partners", [20, 5])
+def test_some_partners_are_enough(n_partners):
+    model = NNEVCLUS(4, focal_sets="pairs", n_partners=n_partners, random_state=0, max_iter=300).fit(X)
+    assert adjusted_rand_score(Y, model.labels_) > 0.6
+
+
+# Networks
+
+
+class Small(torch.nn.Module):
+    def __init__(self, n_outputs):
+        super().__init__()
+        self.first = torch.nn.Linear(2, 8)
+        self.norm = torch.nn.LayerNorm(8)
+        self.last = torch.nn.Linear(8, n_outputs)
+
+    def forward(self, inputs):
+        return self.last(torch.tanh(self.norm(self.first(inputs))))
+
+
+def test_any_network_is_trained_and_the_given_one_stays_as_it_is():
+    network = Small(6)
+    before = copy.deepcopy(network.state_dict())
+    model = NNEVCLUS(4, network=network, random_state=0).fit(X)
+    assert adjusted_rand_score(Y, model.labels_) > 0.6
+    assert all(torch.equal(before[name], weights) for name, weights in network.state_dict().items())
+    assert isinstance(model.network_.body, Small)
+    again = clone(model).fit(X)
+    np.testing.assert_array_equal(again.masses_, model.masses_)
+
+
+def test_a_network_with_the_wrong_number_of_outputs_is_told_the_right_one():
+    message = r"network must end in 6 numbers for each row, one for each focal set \(∅, \{0\}.*, and gives \(5,\)"
+    with pytest.raises(ValueError, match=message):
+        NNEVCLUS(4, network=Small(5), random_state=0).fit(X)
+
+
+@quick
+def test_hidden_layers_have_the_sizes_asked_for():
+    model = NNEVCLUS(3, hidden_layer_sizes=(7, 5), max_iter=10, random_state=0).fit(X)
+    assert [part.out_features for part in model.network_.body[::2]] == [7, 5, 5]
+    assert NNEVCLUS(3, max_iter=10, random_state=0).fit(X).network_.body[0].out_features == 8
+
+
+@quick
+def test_large_weights_are_discouraged():
+    def size(l2):
+        model = NNEVCLUS(4, l2=l2, random_state=0, max_iter=100).fit(X)
+        return sum(float((one.detach() ** 2).sum()) for one in model.network_.parameters())
+
+    assert size(1e-2) < 0.7 * size(0)
+
+
+# Outliers
+
+
+@pytest.mark.parametrize("link", ["r", "paper"])
+@pytest.mark.parametrize("outlier_model", ["svm", IsolationForest(random_state=0)])
+def test_far_from_the_data_no_cluster_is_believed_in(link, outlier_model):
+    model = NNEVCLUS(4, outlier_model=outlier_model, outlier_link=link, random_state=0).fit(X)
+    far = model.predict_mass([[80.0, 0.0], [-50.0, 60.0], [0.0, -90.0]])
+    near = model.predict_mass(X).masses[:, 0]
+    assert (far.masses[:, 0] > np.quantile(near, 0.9)).all()
+    if outlier_model == "svm" and link == "r":
+        assert far.outliers().all()
+        assert 0 < model.credal_partition_.outliers().sum() < 20
+
+
+# What is known
+
+
+def test_labels_and_constraints_are_followed():
+    random = np.random.RandomState(0)
+    B = np.vstack([random.normal(size=(60, 2)), random.normal((3, 0), size=(60, 2))])
+    halves = (B[:, 1] > 0).astype(int)  # not what the data suggest
+    labels = np.full(120, -1)
+    labels[::3] = halves[::3]
+    settings = {"random_state": 0, "hidden_layer_sizes": (20,), "focal_sets": "full"}
+    free = NNEVCLUS(2, **settings).fit(B)
+    led = NNEVCLUS(2, label_weight=0.9, **settings).fit(B, labels=labels)
+    score = [adjusted_rand_score(halves[::3], one.labels_[::3]) for one in (free, led)]
+    assert score[0] < 0.2 < 0.8 < score[1]
+    constraints = PairwiseConstraints.sample(halves, 150, random_state=0)
+    bound = NNEVCLUS(2, xi=5.0, **settings).fit(B, constraints=constraints)
+    assert len(constraints.violations(bound.labels_)) < 0.5 * len(constraints.violations(free.labels_))
+
+
+@quick
+def test_labels_and_constraints_work_in_mini_batches():
+    labels = np.where(np.arange(len(MANY)) % 20 == 0, 0, -1)
+    truth = make_fourclass(2000, random_state=1)[1]
+    labels = np.where(labels == 0, truth, -1)
+    constraints = PairwiseConstraints.sample(truth, 300, random_state=0)
+    model = NNEVCLUS(4, max_iter=30, random_state=0).fit(MANY, labels=labels, constraints=constraints)
+    assert (model.labels_[labels >= 0] == label_numbers(labels)).mean() > 0.8
+
+
+@quick
+@pytest.mark.parametrize("guide", ["peaks", "evclus"])
+@pytest.mark.parametrize("init", ["evclus", "random"])
+def test_guides_lead_to_all_clusters(guide, init):
+    random = np.random.RandomState(0)
+    centers = np.array([(x, y) for x in range(4) for y in range(3)]) * 10.0
+    truth = random.randint(12, size=1200)
+    B = centers[truth] + random.normal(size=(1200, 2))
+    model = NNEVCLUS(
+        12, d0_quantile=0.1, guide=guide, init=init, hidden_layer_sizes=(40,), max_iter=60, random_state=0
+    ).fit(B)
+    assert adjusted_rand_score(truth, model.labels_) > 0.85
+
+
+# Long work
+
+
+@quick
+def test_held_out_pairs_tell_when_to_stop():
+    model = NNEVCLUS(4, validation_fraction=0.2, max_iter=40, random_state=0).fit(MANY)
+    assert model.objective_ == model.objective_history_.min()
+    assert model.n_iter_ == len(model.objective_history_)
+
+
+@quick
+def test_the_best_weights_are_kept():
+    model = NNEVCLUS(4, solver="adam", learning_rate=0.5, max_iter=60, init="random", random_state=0).fit(X)
+    targets = 1 - np.exp(np.log(0.05) * (pairwise_distances(X) / model.d0_) ** 2)
+    conflicts = model.masses_ @ model.focal_sets_.conflict_matrix @ model.masses_.T
+    apart = ((conflicts - targets) ** 2)[~np.eye(200, dtype=bool)].mean()
+    assert model.objective_ == model.objective_history_.min() == pytest.approx(apart, rel=1e-4)
+
+
+@quick
+def test_more_starts_are_never_worse():
+    one = NNEVCLUS(4, init="random", random_state=1, max_iter=50).fit(X)
+    three = NNEVCLUS(4, init="random", n_init=3, random_state=1, max_iter=50).fit(X)
+    assert three.objective_ <= one.objective_
+
+
+def test_an_unfinished_training_says_so():
+    with pytest.warns(ConvergenceWarning, match="the loss still changed after max_iter=3 iterations"):
+        NNEVCLUS(4, max_iter=3, random_state=0).fit(MANY)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "rmsprop"])
+def test_an_interrupt_keeps_the_best_so_far(solver, monkeypatch):
+    def stop(self, number, loss):
+        if number >= 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(NNEVCLUS, "_report", stop)
+    with pytest.warns(ConvergenceWarning, match="interrupted after"):
+        model = NNEVCLUS(4, solver=solver, verbose=1, n_init=2, random_state=0).fit(X)
+    assert adjusted_rand_score(Y, model.labels_) > 0.4
+
+
+@quick
+def test_progress_is_shown(capsys):
+    NNEVCLUS(4, solver="rmsprop", max_iter=4, verbose=1, random_state=0).fit(X)
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert len(lines) == 4
+    assert lines[1].startswith("NNEVCLUS [##########..........]     2/4   loss 0.0")
+
+
+SCRIPT = """
+    import sys, warnings
+    import numpy as np
+    warnings.simplefilter("ignore")
+    import evlearn.cluster.checkpoints
+    evlearn.cluster.checkpoints._SECONDS = 0.0  # a checkpoint after every epoch
+    from evlearn.neural import NNEVCLUS
+    data, checkpoint, result = sys.argv[1:]
+    model = NNEVCLUS(4, max_iter=60, patience=60, random_state=1, checkpoint=checkpoint, outlier_model="svm")
+    model.fit(np.load(data))
+    np.savez(result, history=model.objective_history_, masses=model.masses_)
+"""
+
+
+def test_a_training_that_is_killed_goes_on_to_the_same_bits(tmp_path):
+    np.save(tmp_path / "x.npy", MANY)
+    (tmp_path / "fit.py").write_text(textwrap.dedent(SCRIPT))
+    checkpoint = tmp_path / "fit.checkpoint"
+
+    def start(result):
+        arguments = [tmp_path / "x.npy", checkpoint, tmp_path / result]
+        return subprocess.Popen([sys.executable, tmp_path / "fit.py", *map(str, arguments)])
+
+    first = start("never.npz")
+    while not checkpoint.exists() and first.poll() is None:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    assert first.poll() is None, "the training was over before it could be killed"
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    assert checkpoint.exists()
+    assert start("resumed.npz").wait() == 0
+    assert not checkpoint.exists()
+    assert start("whole.npz").wait() == 0
+    with np.load(tmp_path / "resumed.npz") as one, np.load(tmp_path / "whole.npz") as two:
+        for name in one.files:
+            np.testing.assert_array_equal(one[name], two[name])
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("evlearn.cluster.checkpoints._SECONDS", 0.0)
+
+    def stop(self, number, loss):
+        if number == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(NNEVCLUS, "_report", stop)
+    path = tmp_path / "state"
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        NNEVCLUS(4, checkpoint=path, random_state=0, verbose=1).fit(MANY)
+    with pytest.raises(ValueError, match=r"belongs to another fit: l2 was '0\.0' and is '0\.5' now"):
+        NNEVCLUS(4, checkpoint=path, random_state=0, l2=0.5).fit(MANY)
+    with pytest.raises(ValueError, match="checkpoint needs n_init=1 and a number as random_state"):
+        NNEVCLUS(4, checkpoint=path).fit(MANY)
+
+
+PROCESSES = """
+    import sys, warnings
+    import numpy as np
+    import torch.distributed as dist
+    warnings.simplefilter("ignore")
+    from evlearn.neural import NNEVCLUS
+    dist.init_process_group("gloo")
+    data, result = sys.argv[1:]
+    X = np.load(data)
+    settings = dict(max_iter=6, random_state=0, dtype="float64", outlier_model="svm", l2=1e-4, guide="peaks")
+    model = NNEVCLUS(4, focal_sets="pairs", **settings).fit(X)
+    if dist.get_rank() == 0:
+        np.savez(result, history=model.objective_history_, masses=model.masses_)
+    dist.destroy_process_group()
+"""
+
+
+@quick
+def test_two_processes_have_the_loss_of_one(tmp_path):
+    np.save(tmp_path / "x.npy", MANY)
+    (tmp_path / "fit.py").write_text(textwrap.dedent(PROCESSES))
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    arguments = [tmp_path / "fit.py", tmp_path / "x.npy", tmp_path / "two.npz"]
+    outcome = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, timeout=240)
+    assert outcome.returncode == 0, outcome.stderr
+    settings = {"max_iter": 6, "random_state": 0, "dtype": "float64", "outlier_model": "svm", "l2": 1e-4}
+    one = NNEVCLUS(4, focal_sets="pairs", guide="peaks", **settings).fit(MANY)
+    with np.load(tmp_path / "two.npz") as two:
+        np.testing.assert_allclose(two["history"], one.objective_history_, rtol=1e-9)
+        np.testing.assert_allclose(two["masses"], one.masses_, rtol=0, atol=1e-8)
+
+
+# Around it
+
+
+def test_a_fitted_model_can_be_pickled(model):
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_mass(X).masses, model.masses_)
+
+
+def test_pictures_can_be_drawn(model):
+    assert ShepardDisplay.from_estimator(model).ax_ is not None
+    assert ObjectiveDisplay.from_estimator(model).ax_ is not None
+    assert MassContourDisplay.from_estimator(model, X) is not None
+
+
+def test_without_torch_the_error_says_what_to_install():
+    code = "import sys; sys.modules['torch'] = None; import evlearn; import evlearn.neural"
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert outcome.returncode == 1
+    assert outcome.stderr.strip().endswith(
+        "ImportError: evlearn.neural needs PyTorch; install it with `pip install 'evidential-learn[neural]'`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
+        ({"solver": "sgd"}, r"solver must be one of \['auto', 'lbfgs', 'adam', 'rmsprop'\], got 'sgd'"),
+        ({"batch_size": 1}, "batch_size must be 'auto' or a whole number of at least 2, got 1"),
+        ({"learning_rate": 0}, "learning_rate must be a number above 0, got 0"),
+        ({"label_weight": 2}, "label_weight must be a number at least 0 and at most 1, got 2"),
+        ({"xi": -1}, "xi must be a number at least 0, got -1"),
+        ({"d0": 0}, "d0 must be a number above 0, got 0"),
+        ({"outlier_link": "x"}, "outlier_link must be one of"),
+        ({"outlier_model": "forest"}, r"outlier_model must be one of \['svm'\], got 'forest'"),
+        ({"guide": "me"}, "guide must be one of"),
+        ({"init": "kmeans"}, "init must be one of"),
+        ({"dtype": "half"}, "dtype must be one of"),
+        ({"focal_sets": "neighbor_pairs"}, "focal_sets must be one of"),
+        ({"n_partners": "some"}, "n_partners must be one of"),
+        ({"masses_file": "x.csv"}, "masses_file must be None or a path"),
+        ({"dissimilarity_transform": "log"}, "dissimilarity_transform must be one of"),
+    ],
+)
+def test_wrong_parameters_are_named_with_what_is_allowed(settings, message):
+    with pytest.raises(ValueError, match=message):
+        NNEVCLUS(**settings).fit(X)
+
+
+def test_wrong_data_are_explained():
+    with pytest.raises(TypeError, match=r"network must be a torch.nn.Module or None, got str"):
+        NNEVCLUS(network="big").fit(X)
+    with pytest.raises(TypeError, match="outlier_model must have a decision_function"):
+        NNEVCLUS(outlier_model=StandardScaler()).fit(X)
+    with pytest.raises(ValueError, match="labels has 3 entries for 200 objects"):
+        NNEVCLUS(2).fit(X, labels=[0, 1, -1])
+    with pytest.raises(ValueError, match="labels has 4 classes, and n_clusters is 2"):
+        NNEVCLUS(2).fit(X, labels=Y)
+    with pytest.raises(ValueError, match="dissimilarities must be a square matrix of the 200 objects"):
+        NNEVCLUS(2).fit(X, dissimilarities=np.ones((3, 3)))
+    with pytest.raises(ValueError, match="dissimilarities must be a function from two sets of rows to a matrix"):
+        NNEVCLUS(2).fit(X, dissimilarities=lambda a, b: np.ones(3))
+    with pytest.raises(ValueError, match="X must be a square matrix if metric='precomputed'"):
+        NNEVCLUS(2, metric="precomputed").fit(np.abs(X))
+    with pytest.raises(ValueError, match="negative dissimilarities"):
+        NNEVCLUS(2, metric="precomputed").fit(-np.ones((4, 4)))
+    with pytest.raises(ValueError, match="solver='lbfgs' needs data in memory; use solver='rmsprop'"):
+        NNEVCLUS(2, solver="lbfgs").fit([X, X])
+    with pytest.raises(TypeError, match="constraints must be PairwiseConstraints"):
+        NNEVCLUS(2).fit(X, constraints=[(0, 1)])
+
+
+@quick
+@pytest.mark.parametrize(
+    "data",
+    [np.zeros((30, 2)), np.ones((5, 1)), X[:3], np.repeat(X[:4], 20, axis=0), X * 1e-100, X * 1e100],
+    ids=["zeros", "a column of ones", "three rows", "duplicates", "tiny", "huge"],
+)
+@pytest.mark.parametrize("solver", ["lbfgs", "rmsprop"])
+def test_degenerate_data_give_masses_or_a_message(data, solver):
+    model = NNEVCLUS(2, solver=solver, max_iter=10, random_state=0, outlier_model="svm").fit(data)
+    assert np.isfinite(model.masses_).all()
+    np.testing.assert_allclose(model.masses_.sum(axis=1), 1, rtol=0, atol=1e-12)
+
+
+def test_chosen_sets_carry_the_masses():
+    family = FocalSets([[0], [1], [2], [0, 1]], 3)
+    model = NNEVCLUS(3, focal_sets=family, random_state=0).fit(X)
+    assert model.focal_sets_ == family
+    assert model.masses_.shape == (200, 5)
