@@ -166,6 +166,7 @@ class ArrayObjects(Objects):
         inputs = reader.inputs(data)
         self._inputs = as_tensor(inputs, like)
         self._scores = as_tensor(reader.scores(inputs), like)
+        self._last: tuple[Any, Tensor] = (None, like)
         self._features = None
         if dissimilarity.euclidean and transform.kind == "exponential":
             self._features = as_tensor(_in_units(dissimilarity.features(data), transform.d0), like)
@@ -183,8 +184,14 @@ class ArrayObjects(Objects):
         Seen
             Inputs and scores.
         """
-        chosen = torch.from_numpy(indices).to(self._like.device)
+        chosen = self._positions(indices)
         return Seen(self._inputs[chosen], None if self._scores is None else self._scores[chosen])
+
+    def _positions(self, indices: IntArray) -> Tensor:
+        """The numbers as torch wants them; those of the last call are not sent again."""
+        if indices is not self._last[0]:
+            self._last = (indices, torch.from_numpy(indices).to(self._like.device))
+        return self._last[1]
 
     def targets(self, indices: IntArray) -> Tensor:
         """The target conflicts of some objects with each other.
@@ -200,7 +207,7 @@ class ArrayObjects(Objects):
             Target conflicts.
         """
         if self._features is not None:
-            return exponential_targets(self._features[torch.from_numpy(indices).to(self._like.device)])
+            return exponential_targets(self._features[self._positions(indices)])
         distances = self._dissimilarity.square(indices, self._data[indices])
         return as_tensor(self._transform(distances), self._like)  # type: ignore[no-any-return]
 

@@ -52,6 +52,8 @@ class Known:
     @property
     def objects(self) -> IntArray:
         """All objects that something is known of, in the order in which `split` wants their masses."""
+        if len(self.labelled) + len(self.pairs) == 0:
+            return self.labelled
         return np.concatenate([self.labelled, self.pairs[:, 0], self.pairs[:, 1]])
 
     def split(self, masses: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -85,6 +87,8 @@ class Known:
         list of Known
             One for each.
         """
+        if len(self.labelled) + len(self.pairs) == 0:
+            return [self] * n_parts
         some_labels = _split(len(self.labelled), n_parts, random)
         some_pairs = _split(len(self.pairs), n_parts, random)
         return [
@@ -413,7 +417,8 @@ class _Run:
         self.training = Training(copy.deepcopy(network.state_dict()))
         self._network, self._objects, self._losses = network, objects, losses
         self._known, self._batches = known, batches
-        self._call: Any = DistributedDataParallel(network) if n_processes() > 1 else network
+        self._n_processes = n_processes()
+        self._call: Any = DistributedDataParallel(network) if self._n_processes > 1 else network
         self._optimizer = torch.optim.RMSprop(
             network.parameters(), lr=batches.learning_rate, alpha=batches.rho, eps=batches.eps
         )
@@ -439,17 +444,19 @@ class _Run:
                 self._optimizer.step()
                 total = total + loss.detach()
         value = float(total) / self._n_parts if len(self._held) == 0 else self._judge()
-        if n_processes() > 1 and len(self._held) == 0:
+        if self._n_processes > 1 and len(self._held) == 0:
             value = _mean_of_processes(value)
         self._note(value)
         return value
 
     def _loss(self, part: IntArray, known: Known) -> Any:
-        shares = np.array_split(part, n_processes())
+        shares = [part] if self._n_processes == 1 else np.array_split(part, self._n_processes)
         own = shares[process_number()]
-        seen = self._objects.see(np.concatenate([own, known.objects]) if len(known.objects) else own)
-        masses = self._call(*seen)
+        extra = known.objects
+        masses = self._call(*self._objects.see(np.concatenate([own, extra]) if len(extra) else own))
         stress = self._stress(masses[: len(own)], part, [len(share) for share in shares])
+        if len(extra) == 0:
+            return stress + self._losses.weights(self._network.body)
         return known_loss(masses[len(own) :], stress, self._network, self._losses, known)
 
     def _stress(self, own: Tensor, part: IntArray, sizes: list[int]) -> Tensor:
