@@ -31,11 +31,13 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.pairs import Transform
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS
+from evlearn.neural.dissimilarity import Dissimilarity
+from evlearn.neural.known import Known
 from evlearn.neural.losses import Losses
-from evlearn.neural.model import Reader
 from evlearn.neural.network import EvidentialNetwork, layers
-from evlearn.neural.objects import ArrayObjects, Dissimilarity
-from evlearn.neural.training import Batches, Known, _Run
+from evlearn.neural.objects import ArrayObjects
+from evlearn.neural.reading import Reader
+from evlearn.neural.training import Batches, _Run
 
 ROUNDS = 9
 STEPS = [(5000, 2, 15, 250), (5000, 2, 15, 100), (20_000, 10, 5, 250), (20_000, 10, 5, 500)]

@@ -19,6 +19,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
+from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
 
 X, y = make_fourclass(120, random_state=0)
 NEW = make_fourclass(50, random_state=1)[0]
@@ -89,9 +90,16 @@ def test_learning_goes_on_after_loading(path):
     assert loaded.n_samples_seen_ == 120
 
 
-@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), RobustScaler()])
-def test_a_pipeline_with_a_scaler_is_saved(scaler, path):
-    pipeline = make_pipeline(scaler, ECM(4, random_state=0)).fit(X)
+@pytest.mark.parametrize(
+    "first",
+    [
+        *(StandardScaler(), MinMaxScaler(), RobustScaler()),
+        *(PCCA(2, random_state=0), KernelPCCA(1, random_state=0), FDA(), LocalFDA(), KernelFDA()),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_pipeline_is_saved(first, path):
+    pipeline = make_pipeline(first, ECM(4, random_state=0)).fit(X, y)
     loaded = again(pipeline, path)
     assert list(loaded.named_steps) == list(pipeline.named_steps)
     assert np.array_equal(loaded.predict(NEW), pipeline.predict(NEW))

@@ -30,15 +30,18 @@ from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts, St
 from evlearn.cluster.relational import RelationalModel
 from evlearn.cluster.squares import Squares
 from evlearn.files import replacing
+from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
 from evlearn.partition.storage import read_focal_sets
 
 SCHEMA = "evlearn.model"
 VERSION = 1
 
-_ESTIMATORS = {
-    one.__name__: one
-    for one in (BPEC, CCM, CECM, ECM, EVCLUS, RECM, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
-}
+_CLUSTERERS = (BPEC, CCM, CECM, ECM, EVCLUS, RECM)
+_TRANSFORMERS = (
+    *(MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler),
+    *(PCCA, KernelPCCA, FDA, LocalFDA, KernelFDA),
+)
+_ESTIMATORS = {one.__name__: one for one in (*_CLUSTERERS, *_TRANSFORMERS)}
 _PARTS: dict[str, Any] = {
     one.__name__: one
     for one in (
@@ -65,7 +68,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     estimator : object
-        A fitted clusterer of `evlearn.cluster`, or a `sklearn.pipeline.Pipeline` of scalers and one of these.
+        A fitted clusterer of `evlearn.cluster`, or a `sklearn.pipeline.Pipeline` of scalers of scikit-learn,
+        transformers of `evlearn.metric_learning` and one of these.
     path : str or path
         The file, which ends in ``.json``. An older file is replaced.
 

@@ -21,7 +21,7 @@ from sklearn.utils import check_array
 
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.cluster.neighbors import BLOCK, Neighbors, check_finite, find_neighbors, is_metric
-from evlearn.cluster.pairs import distances_between, symmetric_dissimilarities
+from evlearn.cluster.pairs import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.parameters import check_integer, check_real
 from evlearn.slices import row_blocks
 
@@ -252,10 +252,7 @@ def _read(X: Any, metric: Any) -> FloatArray:
         if np.abs(data).max() > _LARGEST:
             raise ValueError(f"X has values beyond {_LARGEST:g}, whose squares overflow; divide it by a constant.")
         return data
-    if data.shape[0] != data.shape[1]:
-        raise ValueError(f"X must be a square matrix if metric='precomputed', got shape {data.shape}.")
-    if (data < 0).any():
-        raise ValueError("X has negative dissimilarities; with metric='precomputed' they must not be negative.")
+    check_dissimilarities(data, square=True)
     return symmetric_dissimilarities(data)
 
 

@@ -343,15 +343,8 @@ class EVCLUS(RowwiseClusterer):
         )
         if not self._precomputed:
             return data
-        if (data < 0).any():
-            raise ValueError(
-                "X has negative dissimilarities; with metric='precomputed' they must not be negative."
-            )
-        if not reset:
-            return data
-        if data.shape[0] != data.shape[1]:
-            raise ValueError(f"X must be a square matrix if metric='precomputed', got shape {data.shape}.")
-        return pair_tools.symmetric_dissimilarities(data)
+        pair_tools.check_dissimilarities(data, square=reset)
+        return pair_tools.symmetric_dissimilarities(data) if reset else data
 
     def _partners(self, n_objects: int) -> int | None:
         """The number of partners of each object, or None for all."""

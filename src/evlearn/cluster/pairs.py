@@ -322,6 +322,22 @@ def partner_distances(X: FloatArray, partners: npt.NDArray[np.int32], metric: An
     return distances
 
 
+def check_dissimilarities(X: FloatArray, *, square: bool) -> None:
+    """Raise unless dissimilarities can be such.
+
+    Parameters
+    ----------
+    X : ndarray
+        What the user gave with ``metric="precomputed"``.
+    square : bool
+        Whether they are those of the objects with each other; else those of new objects with old ones.
+    """
+    if square and X.shape[0] != X.shape[1]:
+        raise ValueError(f"X must be a square matrix if metric='precomputed', got shape {X.shape}.")
+    if (X < 0).any():
+        raise ValueError("X has negative dissimilarities; with metric='precomputed' they must not be negative.")
+
+
 def symmetric_dissimilarities(D: FloatArray) -> FloatArray:
     """A symmetric matrix with the dissimilarities of D, which may differ a little across the diagonal.
 

@@ -17,7 +17,7 @@ from evlearn.belief.types import FloatArray
 from evlearn.cluster.base import EvidentialClusterer, warn_if_unfinished, with_names_of
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
 from evlearn.cluster.irqp import random_masses
-from evlearn.cluster.pairs import distances_between, symmetric_dissimilarities
+from evlearn.cluster.pairs import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.cluster.prototypes import SetCosts
 from evlearn.cluster.relational import RelationalDescent, RelationalModel, descend
 from evlearn.cluster.squares import Squares
@@ -273,14 +273,9 @@ class RECM(EvidentialClusterer):
             )
         if not self._precomputed:
             return data
-        if (data < 0).any():
-            raise ValueError(
-                "X has negative dissimilarities; with metric='precomputed' they must not be negative."
-            )
+        check_dissimilarities(data, square=reset)
         if not reset:
             return data
-        if data.shape[0] != data.shape[1]:
-            raise ValueError(f"X must be a square matrix if metric='precomputed', got shape {data.shape}.")
         if (worst := data.diagonal().max()) > _ZERO * data.max():
             raise ValueError(
                 f"X has {worst:g} on its diagonal; with metric='precomputed' an object has dissimilarity 0 to "

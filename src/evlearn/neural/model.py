@@ -1,4 +1,4 @@
-"""From rows to masses: how rows are read, and the network that judges them."""
+"""From rows to masses: a trained network with its reader."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,79 +10,10 @@ from torch import Tensor
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
 from evlearn.neural.network import EvidentialNetwork
+from evlearn.neural.reading import Reader
 from evlearn.slices import row_blocks
 
 _BLOCK_ROWS = 8192
-
-
-@dataclass(frozen=True)
-class Reader:
-    """What a network is told about a row.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (n_features,)
-        What is subtracted from a row first.
-    components : ndarray of shape (n_inputs, n_features) or None
-        Rows are projected to these; None takes them as they are.
-    scale : ndarray of shape (n_inputs,)
-        What inputs are divided by.
-    outlier_model : object or None
-        Its ``decision_function`` of the inputs is the score of a row.
-    """
-
-    mean: FloatArray
-    components: FloatArray | None
-    scale: FloatArray
-    outlier_model: Any = None
-
-    def inputs(self, rows: FloatArray) -> FloatArray:
-        """What the network sees.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them.
-
-        Returns
-        -------
-        ndarray of shape (n, n_inputs)
-            Inputs, in double precision.
-        """
-        centred = np.asarray(rows, dtype=np.float64) - self.mean
-        return (centred if self.components is None else centred @ self.components.T) / self.scale
-
-    def scores(self, inputs: FloatArray) -> FloatArray | None:
-        """How much rows are like the training set: positive among it, negative far from it.
-
-        Parameters
-        ----------
-        inputs : ndarray of shape (n, n_inputs)
-            What the network sees.
-
-        Returns
-        -------
-        ndarray of shape (n,) or None
-            The scores, if there is an outlier model.
-        """
-        if self.outlier_model is None:
-            return None
-        return np.asarray(self.outlier_model.decision_function(inputs), dtype=np.float64).reshape(-1)
-
-    def seen_from(self, origin: FloatArray) -> "Reader":
-        """The same reader, for rows from which something has been subtracted already.
-
-        Parameters
-        ----------
-        origin : ndarray of shape (n_features,)
-            What has been subtracted.
-
-        Returns
-        -------
-        Reader
-            The reader.
-        """
-        return replace(self, mean=self.mean - origin)
 
 
 @dataclass(frozen=True)

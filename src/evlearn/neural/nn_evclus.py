@@ -3,48 +3,42 @@
 import copy
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.optimize import linear_sum_assignment
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import OneClassSVM
 from sklearn.utils import check_random_state
-from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray, IntArray
+from evlearn.belief.types import FloatArray
 from evlearn.blocks import Rows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
-from evlearn.cluster import EVCLUS, delta_bel
 from evlearn.cluster import pairs as pair_tools
 from evlearn.cluster.base import check_constraints, warn_if_unfinished
 from evlearn.cluster.checkpoints import Checkpoint, digest_of
 from evlearn.cluster.focal import make_focal_sets
-from evlearn.cluster.pairs import Transform
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.labels import label_codes
+from evlearn.neural.dissimilarity import make_dissimilarity, make_transform
+from evlearn.neural.known import Known, find_guides, read_known
 from evlearn.neural.losses import Losses
-from evlearn.neural.model import NeuralModel, Reader
+from evlearn.neural.model import NeuralModel
 from evlearn.neural.network import LINKS, EvidentialNetwork, OutlierLink, draw_weights, layers
-from evlearn.neural.objects import ArrayObjects, Dissimilarity, Objects, RowObjects
-from evlearn.neural.training import Batches, Known, Training, imitate, known_loss, train_in_batches, train_whole
+from evlearn.neural.objects import ArrayObjects, Objects, RowObjects
+from evlearn.neural.problem import Problem
+from evlearn.neural.reading import Reader, make_reader, some, take
+from evlearn.neural.starts import example_masses, imitate
+from evlearn.neural.training import Batches, Training, known_loss, train_in_batches, train_whole
 from evlearn.parameters import check_choice, check_integer, check_real
 
-_WHOLE_UP_TO = 1000
-_SCALE_SAMPLE = 2000
-_OUTLIER_SAMPLE = 5000
+_WHOLE_UP_TO, _WHOLE_AT_MOST = 1000, 20_000
 _GUIDE_FROM = 10
-_START_OBJECTS = 200
 _GUIDE_SAMPLE = 5000
 _LARGEST_BATCH = 250
 _SHOWN_OBJECTS = 300
@@ -372,12 +366,7 @@ class NNEVCLUS(RowwiseClusterer):
         )
         if not self._precomputed:
             return data
-        if (data < 0).any():
-            raise ValueError(
-                "X has negative dissimilarities; with metric='precomputed' they must not be negative."
-            )
-        if reset and data.shape[0] != data.shape[1]:
-            raise ValueError(f"X must be a square matrix if metric='precomputed', got shape {data.shape}.")
+        pair_tools.check_dissimilarities(data, square=reset)
         return pair_tools.symmetric_dissimilarities(data) if reset else data
 
     # The training
@@ -387,18 +376,61 @@ class NNEVCLUS(RowwiseClusterer):
     ) -> None:
         random = check_random_state(self.random_state)
         solver = self._solver(len(rows), is_elsewhere(X))
-        like = self._like(solver)
+        problem = self._pose(X, rows, self._like(solver), labels, constraints, dissimilarities, random)
+        partners = self._partners(len(rows), random) if solver != "rmsprop" else None
+        best: tuple[Training, EvidentialNetwork] | None = None
+        for seed in random.randint(np.iinfo(np.int32).max, size=self.n_init):
+            network = self._make_network(problem, int(seed))
+            if self.init == "evclus":
+                imitate(network, problem.objects, *example_masses(problem, np.random.RandomState(seed)))
+            if solver == "rmsprop":
+                training = self._in_batches(network, problem, int(seed))
+            else:
+                training = self._whole(network, problem, partners, solver)
+            if best is None or training.objective < best[0].objective:
+                best = (training, network)
+            if training.interrupted:
+                break
+        assert best is not None
+        self._finish(problem, *best, random)
+
+    def _pose(
+        self,
+        X: Any,
+        rows: Rows,
+        like: Tensor,
+        labels: Any,
+        constraints: PairwiseConstraints | None,
+        dissimilarities: Any,
+        random: np.random.RandomState,
+    ) -> Problem:
+        """The problem, from what the user gave."""
         check_constraints(constraints, len(rows))
-        sample = _take(rows, _some(len(rows), max(_SCALE_SAMPLE, _OUTLIER_SAMPLE), random))
-        dissimilarity = self._dissimilarity(rows, dissimilarities, is_elsewhere(X))
-        transform = self._make_transform(rows, dissimilarity, random)
-        reader = self._make_reader(rows, sample)
-        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
-        known = self._known(rows, labels, constraints, random)
+        dissimilarity = make_dissimilarity(rows, dissimilarities, self.metric)
+        transform = make_transform(
+            rows,
+            dissimilarity,
+            kind=self.dissimilarity_transform,
+            d0=self.d0,
+            d0_quantile=self.d0_quantile,
+            random=random,
+        )
+        reader = make_reader(
+            rows,
+            n_components=self.n_components if self._precomputed else None,
+            standardize=self.standardize,
+            outlier_model=self.outlier_model,
+            random=random,
+            n_jobs=self.n_jobs,
+        )
         if is_elsewhere(X):
             objects: Objects = RowObjects(rows, reader, dissimilarity, transform, like)
         else:
-            objects = ArrayObjects(_take(rows, np.arange(len(rows))), reader, dissimilarity, transform, like)
+            objects = ArrayObjects(take(rows, np.arange(len(rows))), reader, dissimilarity, transform, like)
+        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
+        known = read_known(labels, constraints, len(rows), self.n_clusters)
+        if len(known.labelled) == 0:
+            known = self._guided(rows, known, random)
         losses = Losses.of(
             focal_sets,
             like,
@@ -407,29 +439,38 @@ class NNEVCLUS(RowwiseClusterer):
             label_mean=self.label_reduction == "mean",
             l2=float(self.l2),
         )
-        partners = self._partners(len(rows), random) if solver != "rmsprop" else None
-        best: tuple[Training, EvidentialNetwork] | None = None
-        for seed in random.randint(np.iinfo(np.int32).max, size=self.n_init):
-            network = self._make_network(reader, focal_sets, objects, like, int(seed))
-            if self.init == "evclus":
-                start = np.random.RandomState(int(seed))
-                imitate(network, objects, *self._example(rows, dissimilarity, transform, focal_sets, known, start))
-            if solver == "rmsprop":
-                training = self._in_batches(network, objects, losses, known, rows, int(seed))
-            else:
-                training = self._whole(network, objects, losses, known, partners, solver)
-            if best is None or training.objective < best[0].objective:
-                best = (training, network)
-            if training.interrupted:
-                break
-        assert best is not None
-        self._finish(rows, NeuralModel(reader, best[1].eval(), focal_sets), best[0], objects, transform, random)
+        return Problem(rows, reader, dissimilarity, transform, focal_sets, known, objects, losses)
+
+    def _guided(self, rows: Rows, known: Known, random: np.random.RandomState) -> Known:
+        """What is known, with one object for each cluster as a label, if that is asked for."""
+        guide = self.guide
+        if guide == "auto":
+            guide = "peaks" if self.n_clusters >= _GUIDE_FROM else None
+        if guide is None or self.n_clusters < 2 or len(rows) <= self.n_clusters:
+            return known
+        chosen = some(len(rows), _GUIDE_SAMPLE, random)
+        sample = take(rows, chosen)
+        found = find_guides(
+            sample[:, chosen] if self._precomputed else sample,
+            self.n_clusters,
+            guide,
+            metric=self.metric,
+            d0=self.d0,
+            d0_quantile=self.d0_quantile,
+            random_state=random.randint(2**31 - 1),
+        )
+        return replace(known, labelled=chosen[found], clusters=np.arange(self.n_clusters))
 
     def _solver(self, n_objects: int, elsewhere: bool) -> str:
         if self.solver == "auto":
             return "lbfgs" if n_objects <= _WHOLE_UP_TO and not elsewhere else "rmsprop"
         if elsewhere and self.solver != "rmsprop":
             raise ValueError(f"solver={self.solver!r} needs data in memory; use solver='rmsprop'.")
+        if n_objects > _WHOLE_AT_MOST and self.solver != "rmsprop":
+            raise ValueError(
+                f"solver={self.solver!r} keeps a matrix of all pairs, and there are n_samples={n_objects}; "
+                "use solver='rmsprop'."
+            )
         return self.solver
 
     def _like(self, solver: str) -> Tensor:
@@ -438,89 +479,6 @@ class NNEVCLUS(RowwiseClusterer):
             device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
         double = solver == "lbfgs" if self.dtype == "auto" else self.dtype == "float64"
         return torch.zeros((), dtype=torch.float64 if double else torch.float32, device=device)
-
-    def _dissimilarity(self, rows: Rows, given: Any, elsewhere: bool) -> Dissimilarity:
-        if given is None and self._precomputed:
-            given = _take(rows, np.arange(len(rows)))
-        if given is None or callable(given) or hasattr(given, "transform"):
-            return Dissimilarity(given, self.metric)
-        matrix = np.asarray(given)
-        if matrix.shape != (len(rows), len(rows)):
-            raise ValueError(
-                f"dissimilarities must be a square matrix of the {len(rows)} objects, a function of two sets of "
-                f"rows or a fitted transformer, got an array of shape {matrix.shape}."
-            )
-        return Dissimilarity(pair_tools.symmetric_dissimilarities(matrix), self.metric)
-
-    def _make_transform(
-        self, rows: Rows, dissimilarity: Dissimilarity, random: np.random.RandomState
-    ) -> Transform:
-        chosen = _some(len(rows), _SCALE_SAMPLE, random)
-        square = dissimilarity.square(chosen, _take(rows, chosen))
-        used = square[~np.eye(len(chosen), dtype=bool)]
-        ranks = np.sort(used) if self.dissimilarity_transform == "rank" else None
-        d0 = float(np.quantile(used, self.d0_quantile)) if self.d0 is None else float(self.d0)
-        return Transform(self.dissimilarity_transform, d0 if d0 > 0 else float(used.max(initial=0)) or 1.0, ranks)
-
-    def _make_reader(self, rows: Rows, sample: FloatArray) -> Reader:
-        mean, deviation = _moments(rows, self.n_jobs)
-        components = None
-        if self._precomputed:
-            data = _take(rows, np.arange(len(rows))) - mean
-            _, strengths, components = np.linalg.svd(data, full_matrices=False)
-            components = components[: min(self.n_components, int((strengths > 1e-10 * strengths[0]).sum()) or 1)]
-            deviation = (data @ components.T).std(axis=0)
-        if not self.standardize:
-            deviation = np.ones(len(deviation))
-            mean = mean if self._precomputed else np.zeros(len(mean))
-        reader = Reader(mean, components, np.where(deviation > 0, deviation, 1.0))
-        if self.outlier_model is None:
-            return reader
-        model = (
-            OneClassSVM(nu=0.2, gamma=0.2) if isinstance(self.outlier_model, str) else clone(self.outlier_model)
-        )
-        if isinstance(self.outlier_model, str):
-            check_choice("outlier_model", self.outlier_model, ("svm",))
-        if not hasattr(model, "decision_function") and not hasattr(type(model), "decision_function"):
-            raise TypeError(f"outlier_model must have a decision_function, got {self.outlier_model!r}.")
-        return Reader(reader.mean, components, reader.scale, model.fit(reader.inputs(sample[:_OUTLIER_SAMPLE])))
-
-    def _known(
-        self, rows: Rows, labels: Any, constraints: PairwiseConstraints | None, random: np.random.RandomState
-    ) -> Known:
-        codes = np.full(len(rows), -1) if labels is None else label_codes(labels, -1, "labels")
-        if len(codes) != len(rows):
-            raise ValueError(f"labels has {len(codes)} entries for {len(rows)} objects.")
-        if codes.max() >= self.n_clusters:
-            raise ValueError(f"labels has {codes.max() + 1} classes, and n_clusters is {self.n_clusters}.")
-        labelled = np.flatnonzero(codes >= 0)
-        clusters = codes[labelled]
-        if len(labelled) == 0:
-            labelled, clusters = self._guides(rows, random)
-        none = np.empty((0, 2), dtype=np.intp)
-        must = none if constraints is None else constraints.must_link
-        cannot = none if constraints is None else constraints.cannot_link
-        pairs = np.concatenate([must, cannot]).astype(np.intp)
-        return Known(labelled, clusters.astype(np.int64), pairs, np.arange(len(pairs)) < len(must))
-
-    def _guides(self, rows: Rows, random: np.random.RandomState) -> tuple[IntArray, IntArray]:
-        """One object for each cluster, if that is asked for."""
-        guide = self.guide
-        if guide == "auto":
-            guide = "peaks" if self.n_clusters >= _GUIDE_FROM else None
-        if guide is None or self.n_clusters < 2 or len(rows) <= self.n_clusters:
-            return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
-        chosen = _some(len(rows), _GUIDE_SAMPLE, random)
-        sample = _take(rows, chosen)
-        if self._precomputed:
-            sample = sample[:, chosen]
-        if guide == "peaks":
-            found = delta_bel(sample, metric=self.metric).peaks(n_peaks=self.n_clusters)
-        else:
-            settings = {"metric": self.metric, "d0": self.d0, "d0_quantile": self.d0_quantile}
-            masses = EVCLUS(self.n_clusters, random_state=random.randint(2**31 - 1), **settings).fit(sample)
-            found = masses.credal_partition_.to_possibilistic().argmax(axis=0)
-        return chosen[found], np.arange(self.n_clusters)
 
     def _partners(self, n_objects: int, random: np.random.RandomState) -> Any:
         if isinstance(self.n_partners, str):
@@ -531,9 +489,8 @@ class NNEVCLUS(RowwiseClusterer):
             return None
         return pair_tools.draw_partners(n_objects, self.n_partners, random)
 
-    def _make_network(
-        self, reader: Reader, focal_sets: FocalSets, objects: Objects, like: Tensor, seed: int
-    ) -> EvidentialNetwork:
+    def _make_network(self, problem: Problem, seed: int) -> EvidentialNetwork:
+        reader, focal_sets, like = problem.reader, problem.focal_sets, problem.losses.conflict
         with torch.random.fork_rng(devices=[]):  # networks draw weights from torch's own source
             torch.manual_seed(seed)
             body = self._layers(reader, focal_sets) if self.network is None else copy.deepcopy(self.network)
@@ -541,7 +498,7 @@ class NNEVCLUS(RowwiseClusterer):
         link = None if reader.outlier_model is None else OutlierLink(self.outlier_link)
         network = EvidentialNetwork(body, link).to(dtype=like.dtype, device=like.device)
         with torch.no_grad():
-            shape = tuple(network(*objects.see(np.arange(2))).shape)
+            shape = tuple(network(*problem.objects.see(np.arange(2))).shape)
         if shape != (2, len(focal_sets)):
             raise ValueError(
                 f"network must end in {len(focal_sets)} numbers for each row, one for each focal set "
@@ -556,50 +513,9 @@ class NNEVCLUS(RowwiseClusterer):
         sizes = [int(size) for size in np.atleast_1d(hidden)]
         return layers(len(reader.scale), sizes, len(focal_sets))
 
-    def _example(
-        self,
-        rows: Rows,
-        dissimilarity: Dissimilarity,
-        transform: Transform,
-        focal_sets: FocalSets,
-        known: Known,
-        random: np.random.RandomState,
-    ) -> tuple[IntArray, FloatArray]:
-        """Some objects, and the masses that EVCLUS gives them; its clusters are numbered as the labels are."""
-        size = max(_START_OBJECTS, 20 * self.n_clusters)
-        labelled = random.permutation(known.labelled)[: size // 2]
-        others = np.setdiff1d(_some(len(rows), size, random), labelled)
-        chosen = np.concatenate([labelled, others])
-        method = EVCLUS(
-            self.n_clusters,
-            focal_sets=focal_sets,
-            metric="precomputed",
-            dissimilarity_transform=transform.kind,
-            d0=transform.d0,
-            tol=1e-3,
-            random_state=random,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # it is but a start
-            found = method.fit(dissimilarity.square(chosen, _take(rows, chosen))).credal_partition_
-        if len(labelled) == 0:
-            return chosen, found.masses
-        clusters = dict(zip(known.labelled, known.clusters, strict=True))
-        wanted = np.array([clusters[one] for one in labelled])
-        agreement = np.zeros((self.n_clusters, self.n_clusters))
-        np.add.at(agreement, wanted, found.to_possibilistic()[: len(labelled)])
-        return chosen, _renumbered(found.masses, focal_sets, linear_sum_assignment(-agreement)[1])
-
-    def _whole(
-        self,
-        network: EvidentialNetwork,
-        objects: Objects,
-        losses: Losses,
-        known: Known,
-        partners: Any,
-        solver: str,
-    ) -> Training:
+    def _whole(self, network: EvidentialNetwork, problem: Problem, partners: Any, solver: str) -> Training:
         """All objects at once."""
+        objects, losses, known = problem.objects, problem.losses, problem.known
         everybody = np.arange(objects.n_objects)
         inputs, scores = objects.see(everybody)
         stress = _stress(losses, objects.targets(everybody), partners)
@@ -619,12 +535,10 @@ class NNEVCLUS(RowwiseClusterer):
             report=self._report if self.verbose else None,
         )
 
-    def _in_batches(
-        self, network: EvidentialNetwork, objects: Objects, losses: Losses, known: Known, rows: Rows, seed: int
-    ) -> Training:
+    def _in_batches(self, network: EvidentialNetwork, problem: Problem, seed: int) -> Training:
         size = self.batch_size
         if isinstance(size, str):
-            size = min(max(objects.n_objects // 10, 2), _LARGEST_BATCH)
+            size = min(max(len(problem.rows) // 10, 2), _LARGEST_BATCH)
         batches = Batches(
             size=size,
             held_out=self.validation_fraction,
@@ -636,12 +550,12 @@ class NNEVCLUS(RowwiseClusterer):
             tol=self.tol,
             seed=seed,
         )
-        checkpoint = self._open_checkpoint(rows, known, batches)
+        checkpoint = self._open_checkpoint(problem.rows, problem.known, batches)
         training = train_in_batches(
             network,
-            objects,
-            losses,
-            known,
+            problem.objects,
+            problem.losses,
+            problem.known,
             batches,
             checkpoint=checkpoint,
             report=self._report if self.verbose else None,
@@ -653,7 +567,7 @@ class NNEVCLUS(RowwiseClusterer):
     def _open_checkpoint(self, rows: Rows, known: Known, batches: Batches) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
-        ends = _take(rows, np.unique([0, len(rows) - 1]))
+        ends = take(rows, np.unique([0, len(rows) - 1]))
         identity = {
             "method": type(self).__name__,
             "n_samples": len(rows),
@@ -669,36 +583,33 @@ class NNEVCLUS(RowwiseClusterer):
     # The result
 
     def _finish(
-        self,
-        rows: Rows,
-        model: NeuralModel,
-        training: Training,
-        objects: Objects,
-        transform: Transform,
-        random: np.random.RandomState,
+        self, problem: Problem, training: Training, network: EvidentialNetwork, random: np.random.RandomState
     ) -> None:
+        if self.verbose and sys.stdout.isatty():
+            print()  # the bar stays
+        model = NeuralModel(problem.reader, network.eval(), problem.focal_sets)
         self._model = model
         self.focal_sets_ = model.focal_sets
-        self.network_ = model.network
-        self.outlier_model_ = model.reader.outlier_model
-        self.d0_ = transform.d0
+        self.network_ = network
+        self.outlier_model_ = problem.reader.outlier_model
+        self.d0_ = problem.transform.d0
         self.objective_ = training.objective
         self.objective_history_ = np.array(training.history)
         self.n_iter_ = training.n_iter
         self.converged_ = training.converged
-        shown = _some(len(rows), _SHOWN_OBJECTS, random)
-        masses = model.assign(_take(rows, shown))
+        shown = some(len(problem.rows), _SHOWN_OBJECTS, random)
+        masses = model.assign(take(problem.rows, shown))
         upper = np.triu_indices(len(shown), 1)
         self.conflict_ = (masses @ model.focal_sets.conflict_matrix @ masses.T)[upper]
-        self.transformed_dissimilarities_ = objects.targets(shown).cpu().numpy().astype(np.float64)[upper]
-        self._publish_masses(rows)
+        self.transformed_dissimilarities_ = problem.objects.targets(shown).cpu().numpy().astype(np.float64)[upper]
+        self._publish_masses(problem.rows)
         warn_if_unfinished(training, self.n_iter_, self.max_iter, "the loss")
 
     def _report(self, number: int, loss: float) -> None:
         done = round(20 * number / self.max_iter)
         bar = "#" * done + "." * (20 - done)
         line = f"NNEVCLUS [{bar}] {number:>5}/{self.max_iter}   loss {loss:.6g}"
-        print(line, end="\r" if sys.stdout.isatty() and number < self.max_iter else "\n", flush=True)
+        print(line, end="\r" if sys.stdout.isatty() else "\n", flush=True)
 
 
 _OF_A_CHECKPOINT = (
@@ -749,47 +660,6 @@ def _stress(losses: Losses, targets: Tensor, partners: Any) -> Any:
         return lambda masses: losses.some_pairs(masses, chosen, some)
     counts = torch.zeros_like(targets).scatter_add_(1, chosen, torch.ones_like(targets[:, :k])) / (n * k)
     return lambda masses: losses.weighted_pairs(masses, targets, counts)
-
-
-def _renumbered(masses: FloatArray, focal_sets: FocalSets, order: IntArray) -> FloatArray:
-    """Masses in which cluster k is what cluster ``order[k]`` was; sets that there are not become all clusters."""
-    places = focal_sets.positions(focal_sets.membership[:, order])
-    found = np.zeros_like(masses)
-    np.add.at(found.T, np.where(places < 0, len(focal_sets) - 1, places), masses.T)
-    return found
-
-
-def _some(n_objects: int, size: int, random: np.random.RandomState) -> IntArray:
-    if n_objects <= size:
-        return np.arange(n_objects)
-    return np.sort(sample_without_replacement(n_objects, size, random_state=random)).astype(np.intp)
-
-
-def _take(rows: Rows, indices: IntArray) -> FloatArray:
-    """Rows as the user has them, in double precision."""
-    found: FloatArray = np.asarray(rows.take(indices), dtype=np.float64) + rows.origin
-    return found
-
-
-class _Moments:
-    """From a block of rows to how many they are, their sum and their sum of squares, from a given point."""
-
-    def __init__(self, point: FloatArray) -> None:
-        self._point = point
-
-    def __call__(self, rows: FloatArray, weights: Any = None) -> tuple[int, FloatArray, FloatArray]:
-        apart = np.asarray(rows, dtype=np.float64) - self._point
-        return len(apart), apart.sum(axis=0), (apart**2).sum(axis=0)
-
-
-def _moments(rows: Rows, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
-    """The mean of rows as the user has them, and their deviation."""
-    point = np.asarray(rows.take(np.arange(1))[0], dtype=np.float64)
-    counts, sums, squares = zip(*rows.map(_Moments(point), n_jobs=n_jobs), strict=True)
-    n = sum(counts)
-    apart = np.sum(sums, axis=0) / n
-    variance = np.maximum(np.sum(squares, axis=0) / n - apart**2, 0)
-    return np.asarray(apart + point + rows.origin), np.sqrt(variance)
 
 
 __all__ = ["NNEVCLUS"]

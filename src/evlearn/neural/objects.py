@@ -9,8 +9,10 @@ from torch import Tensor
 
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.blocks import Rows
-from evlearn.cluster.pairs import Transform, distances_between
-from evlearn.neural.model import Reader, as_tensor
+from evlearn.cluster.pairs import Transform
+from evlearn.neural.dissimilarity import Dissimilarity
+from evlearn.neural.model import as_tensor
+from evlearn.neural.reading import Reader, take
 
 
 class Seen(NamedTuple):
@@ -26,77 +28,6 @@ class Seen(NamedTuple):
 
     inputs: Tensor
     scores: Tensor | None
-
-
-class Dissimilarity:
-    """How unlike objects are: a matrix, a metric, a function, or the distance of what a transformer makes of them.
-
-    Parameters
-    ----------
-    given : None, array-like of shape (n, n), callable or transformer
-        Dissimilarities of all objects; or a function of two sets of rows; or something with ``transform``, whose
-        features are compared by their Euclidean distance; None for the metric.
-    metric : str or callable
-        The metric of attributes.
-    """
-
-    def __init__(self, given: Any, metric: Any) -> None:
-        self._transformer = given if hasattr(given, "transform") else None
-        self._function = given if callable(given) and self._transformer is None else None
-        self._matrix = given if self._transformer is None and self._function is None else None
-        self._metric = metric
-
-    @property
-    def euclidean(self) -> bool:
-        """Whether it is the Euclidean distance of `features`."""
-        return (
-            self._matrix is None
-            and self._function is None
-            and (self._transformer is not None or self._metric == "euclidean")
-        )
-
-    def features(self, rows: FloatArray) -> FloatArray:
-        """What is compared.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them.
-
-        Returns
-        -------
-        ndarray of shape (n, n_compared)
-            The rows, or what the transformer makes of them.
-        """
-        return rows if self._transformer is None else np.asarray(self._transformer.transform(rows))
-
-    def square(self, indices: IntArray, rows: FloatArray) -> FloatArray:
-        """The dissimilarities of some objects with each other.
-
-        Parameters
-        ----------
-        indices : ndarray of int of shape (n,)
-            The numbers of the objects.
-        rows : ndarray of shape (n, n_features)
-            Their rows, as the user has them.
-
-        Returns
-        -------
-        ndarray of shape (n, n)
-            Dissimilarities.
-        """
-        if self._matrix is not None:
-            return np.asarray(self._matrix[np.ix_(indices, indices)], dtype=np.float64)
-        if self._function is not None:
-            found = np.asarray(self._function(rows, rows), dtype=np.float64)
-            if found.shape != (len(rows), len(rows)) or not (np.isfinite(found) & (found >= 0)).all():
-                raise ValueError(
-                    "dissimilarities must be a function from two sets of rows to a matrix of numbers that are not "
-                    f"negative, got shape {found.shape} for {len(rows)} rows."
-                )
-            return found
-        features = self.features(rows)
-        return distances_between(features, features, "euclidean" if self.euclidean else self._metric)
 
 
 class Objects(ABC):
@@ -242,7 +173,7 @@ class RowObjects(Objects):
         if not np.array_equal(indices, self._last[0][: len(indices)]):
             order = np.argsort(indices, kind="stable")
             found = np.empty((len(indices), self._rows.n_features))
-            found[order] = self._rows.take(indices[order]) + self._rows.origin
+            found[order] = take(self._rows, indices[order])
             self._last = (indices, found)
         return self._last[1][: len(indices)]
 

@@ -10,97 +10,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.belief.types import IntArray
 from evlearn.cluster.checkpoints import Checkpoint
 from evlearn.neural.exchange import Gather, n_processes, process_number
+from evlearn.neural.known import Known
 from evlearn.neural.losses import Losses
-from evlearn.neural.model import as_tensor
 from evlearn.neural.network import EvidentialNetwork
 from evlearn.neural.objects import Objects
 
 _LBFGS_CHUNK, _LBFGS_MEMORY = 10, 50
-_IMITATION = 50
-_FEWEST = 10  # labels or constraints that a mini-batch should see
 _PLATEAU = 0.3  # of the patience: then the learning rate is halved
 _SLOWEST = 1 / 64  # of the learning rate: then the training ends
 _JUDGED = 2000  # objects that are held out, and judged at once
 
 Report = Callable[[int, float], None]
-
-
-@dataclass(frozen=True)
-class Known:
-    """What is known about some objects.
-
-    Attributes
-    ----------
-    labelled : ndarray of int of shape (n_labelled,)
-        The numbers of objects with a label.
-    clusters : ndarray of int of shape (n_labelled,)
-        Their clusters.
-    pairs : ndarray of int of shape (n_pairs, 2)
-        Pairs of objects with a constraint.
-    must : ndarray of bool of shape (n_pairs,)
-        Whether they must be in one cluster; else they cannot.
-    """
-
-    labelled: IntArray
-    clusters: IntArray
-    pairs: IntArray
-    must: BoolArray
-
-    @property
-    def objects(self) -> IntArray:
-        """All objects that something is known of, in the order in which `split` wants their masses."""
-        if len(self.labelled) + len(self.pairs) == 0:
-            return self.labelled
-        return np.concatenate([self.labelled, self.pairs[:, 0], self.pairs[:, 1]])
-
-    def split(self, masses: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Masses of `objects` as those of labelled objects, and of both objects of each pair.
-
-        Parameters
-        ----------
-        masses : Tensor of shape (n, n_focal_sets)
-            The masses.
-
-        Returns
-        -------
-        labelled, first, second : Tensor
-            The masses.
-        """
-        start, stop = len(self.labelled), len(self.labelled) + len(self.pairs)
-        return masses[:start], masses[start:stop], masses[stop:]
-
-    def parts(self, n_parts: int, random: np.random.RandomState) -> list["Known"]:
-        """What each of several mini-batches is told: a part, or all of it if parts would be small.
-
-        Parameters
-        ----------
-        n_parts : int
-            The number of mini-batches.
-        random : RandomState
-            The source of randomness.
-
-        Returns
-        -------
-        list of Known
-            One for each.
-        """
-        if len(self.labelled) + len(self.pairs) == 0:
-            return [self] * n_parts
-        some_labels = _split(len(self.labelled), n_parts, random)
-        some_pairs = _split(len(self.pairs), n_parts, random)
-        return [
-            Known(self.labelled[a], self.clusters[a], self.pairs[b], self.must[b])
-            for a, b in zip(some_labels, some_pairs, strict=True)
-        ]
-
-
-def _split(n: int, n_parts: int, random: np.random.RandomState) -> list[IntArray]:
-    if n < _FEWEST * n_parts:
-        return [np.arange(n)] * n_parts
-    return list(np.array_split(random.permutation(n), n_parts))
 
 
 @dataclass
@@ -184,33 +107,6 @@ def known_loss(masses: Tensor, stress: Tensor, network: EvidentialNetwork, losse
     return total
 
 
-def imitate(network: EvidentialNetwork, objects: Objects, indices: IntArray, masses: FloatArray) -> None:
-    """Teach a network the masses of some objects, as a start.
-
-    Parameters
-    ----------
-    network : EvidentialNetwork
-        The network.
-    objects : Objects
-        The objects.
-    indices : ndarray of int of shape (n,)
-        Which of them.
-    masses : ndarray of shape (n, n_focal_sets)
-        Their masses.
-    """
-    inputs, scores = objects.see(indices)
-    wanted = as_tensor(masses, inputs)
-
-    def loss() -> Tensor:
-        apart: Tensor = network(inputs, scores) - wanted
-        return (apart**2).sum(dim=1).mean()
-
-    before = copy.deepcopy(network.state_dict())
-    _lbfgs(network, loss)(_IMITATION)
-    if not all(bool(torch.isfinite(one).all()) for one in network.state_dict().values()):
-        network.load_state_dict(before)
-
-
 # All objects at once
 
 
@@ -249,7 +145,7 @@ def train_whole(
         How it went.
     """
     training = Training(copy.deepcopy(network.state_dict()))
-    step = _lbfgs(network, loss) if solver == "lbfgs" else _adam(network, loss, learning_rate)
+    step = make_lbfgs(network, loss) if solver == "lbfgs" else _adam(network, loss, learning_rate)
     try:
         training.note(network, float(loss().detach()))
         while training.n_iter < max_iter and not training.converged:
@@ -269,7 +165,21 @@ def train_whole(
     return training
 
 
-def _lbfgs(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[int], None]:
+def make_lbfgs(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[int], None]:
+    """A function that makes some steps of L-BFGS.
+
+    Parameters
+    ----------
+    network : nn.Module
+        The network.
+    loss : callable
+        Its loss.
+
+    Returns
+    -------
+    callable
+        Called with the number of steps; what it learned of the curvature stays for the next call.
+    """
     optimizer = torch.optim.LBFGS(
         network.parameters(),
         history_size=_LBFGS_MEMORY,

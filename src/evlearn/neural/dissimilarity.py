@@ -1,0 +1,152 @@
+"""How unlike objects are, and the target conflicts that follow from it."""
+
+from typing import Any
+
+import numpy as np
+
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.blocks import Rows
+from evlearn.cluster.pairs import Transform, distances_between, symmetric_dissimilarities
+from evlearn.neural.reading import some, take
+
+_SCALE_SAMPLE = 2000
+
+
+class Dissimilarity:
+    """How unlike objects are: a matrix, a metric, a function, or the distance of what a transformer makes of them.
+
+    Parameters
+    ----------
+    given : None, array-like of shape (n, n), callable or transformer
+        Dissimilarities of all objects; or a function of two sets of rows; or something with ``transform``, whose
+        features are compared by their Euclidean distance; None for the metric.
+    metric : str or callable
+        The metric of attributes.
+    """
+
+    def __init__(self, given: Any, metric: Any) -> None:
+        self._transformer = given if hasattr(given, "transform") else None
+        self._function = given if callable(given) and self._transformer is None else None
+        self._matrix = given if self._transformer is None and self._function is None else None
+        self._metric = metric
+
+    @property
+    def euclidean(self) -> bool:
+        """Whether it is the Euclidean distance of `features`."""
+        return (
+            self._matrix is None
+            and self._function is None
+            and (self._transformer is not None or self._metric == "euclidean")
+        )
+
+    def features(self, rows: FloatArray) -> FloatArray:
+        """What is compared.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them.
+
+        Returns
+        -------
+        ndarray of shape (n, n_compared)
+            The rows, or what the transformer makes of them.
+        """
+        return rows if self._transformer is None else np.asarray(self._transformer.transform(rows))
+
+    def square(self, indices: IntArray, rows: FloatArray) -> FloatArray:
+        """The dissimilarities of some objects with each other.
+
+        Parameters
+        ----------
+        indices : ndarray of int of shape (n,)
+            The numbers of the objects.
+        rows : ndarray of shape (n, n_features)
+            Their rows, as the user has them.
+
+        Returns
+        -------
+        ndarray of shape (n, n)
+            Dissimilarities.
+        """
+        if self._matrix is not None:
+            return np.asarray(self._matrix[np.ix_(indices, indices)], dtype=np.float64)
+        if self._function is not None:
+            found = np.asarray(self._function(rows, rows), dtype=np.float64)
+            if found.shape != (len(rows), len(rows)) or not (np.isfinite(found) & (found >= 0)).all():
+                raise ValueError(
+                    "dissimilarities must be a function from two sets of rows to a matrix of numbers that are not "
+                    f"negative, got shape {found.shape} for {len(rows)} rows."
+                )
+            return found
+        features = self.features(rows)
+        return distances_between(features, features, "euclidean" if self.euclidean else self._metric)
+
+
+def make_dissimilarity(rows: Rows, given: Any, metric: Any) -> Dissimilarity:
+    """The dissimilarity that a user asks for.
+
+    Parameters
+    ----------
+    rows : Rows
+        The training set; dissimilarities, if `metric` is "precomputed".
+    given : None, array-like, callable or transformer
+        What the user gave beside the rows.
+    metric : str or callable
+        The metric.
+
+    Returns
+    -------
+    Dissimilarity
+        The dissimilarity.
+    """
+    if given is None and isinstance(metric, str) and metric == "precomputed":
+        return Dissimilarity(take(rows, np.arange(len(rows))), metric)
+    if given is None or callable(given) or hasattr(given, "transform"):
+        return Dissimilarity(given, metric)
+    matrix = np.asarray(given)
+    if matrix.shape != (len(rows), len(rows)):
+        raise ValueError(
+            f"dissimilarities must be a square matrix of the {len(rows)} objects, a function of two sets of "
+            f"rows or a fitted transformer, got an array of shape {matrix.shape}."
+        )
+    return Dissimilarity(symmetric_dissimilarities(matrix), metric)
+
+
+def make_transform(
+    rows: Rows,
+    dissimilarity: Dissimilarity,
+    *,
+    kind: Any,
+    d0: float | None,
+    d0_quantile: float,
+    random: np.random.RandomState,
+) -> Transform:
+    """From dissimilarities to target conflicts, by a quantile of those of some objects.
+
+    Parameters
+    ----------
+    rows : Rows
+        The training set.
+    dissimilarity : Dissimilarity
+        How unlike objects are.
+    kind : str or callable
+        The kind of transform.
+    d0 : float or None
+        The dissimilarity of almost sure conflict; None takes the quantile.
+    d0_quantile : float
+        The quantile.
+    random : RandomState
+        Draws the objects.
+
+    Returns
+    -------
+    Transform
+        The transform.
+    """
+    chosen = some(len(rows), _SCALE_SAMPLE, random)
+    square = dissimilarity.square(chosen, take(rows, chosen))
+    used = square[~np.eye(len(chosen), dtype=bool)]
+    ranks = np.sort(used) if isinstance(kind, str) and kind == "rank" else None
+    scale = float(np.quantile(used, d0_quantile)) if d0 is None else float(d0)
+    return Transform(kind, scale if scale > 0 else float(used.max(initial=0)) or 1.0, ranks)

@@ -1,0 +1,46 @@
+"""What a network is to learn, and from which objects."""
+
+from dataclasses import dataclass
+
+from evlearn.belief import FocalSets
+from evlearn.blocks import Rows
+from evlearn.cluster.pairs import Transform
+from evlearn.neural.dissimilarity import Dissimilarity
+from evlearn.neural.known import Known
+from evlearn.neural.losses import Losses
+from evlearn.neural.objects import Objects
+from evlearn.neural.reading import Reader
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A problem of NN-EVCLUS.
+
+    Attributes
+    ----------
+    rows : Rows
+        The training set.
+    reader : Reader
+        What the network is told about a row.
+    dissimilarity : Dissimilarity
+        How unlike objects are.
+    transform : Transform
+        From dissimilarities to target conflicts.
+    focal_sets : FocalSets
+        The sets that carry mass.
+    known : Known
+        What is known about some objects.
+    objects : Objects
+        The training set as the network sees it, with its targets.
+    losses : Losses
+        The terms of the loss.
+    """
+
+    rows: Rows
+    reader: Reader
+    dissimilarity: Dissimilarity
+    transform: Transform
+    focal_sets: FocalSets
+    known: Known
+    objects: Objects
+    losses: Losses

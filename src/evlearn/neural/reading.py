@@ -1,0 +1,205 @@
+"""How rows are read: what a network is told about them, and how some of them are taken."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.svm import OneClassSVM
+from sklearn.utils.random import sample_without_replacement
+
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.blocks import Rows
+from evlearn.parameters import check_choice
+
+_OUTLIER_SAMPLE = 5000
+_LOST = 1e-10  # of the largest: a component that is rounding
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What a network is told about a row.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_features,)
+        What is subtracted from a row first.
+    components : ndarray of shape (n_inputs, n_features) or None
+        Rows are projected to these; None takes them as they are.
+    scale : ndarray of shape (n_inputs,)
+        What inputs are divided by.
+    outlier_model : object or None
+        Its ``decision_function`` of the inputs is the score of a row.
+    """
+
+    mean: FloatArray
+    components: FloatArray | None
+    scale: FloatArray
+    outlier_model: Any = None
+
+    def inputs(self, rows: FloatArray) -> FloatArray:
+        """What the network sees.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them.
+
+        Returns
+        -------
+        ndarray of shape (n, n_inputs)
+            Inputs, in double precision.
+        """
+        centred = np.asarray(rows, dtype=np.float64) - self.mean
+        return (centred if self.components is None else centred @ self.components.T) / self.scale
+
+    def scores(self, inputs: FloatArray) -> FloatArray | None:
+        """How much rows are like the training set: positive among it, negative far from it.
+
+        Parameters
+        ----------
+        inputs : ndarray of shape (n, n_inputs)
+            What the network sees.
+
+        Returns
+        -------
+        ndarray of shape (n,) or None
+            The scores, if there is an outlier model.
+        """
+        if self.outlier_model is None:
+            return None
+        return np.asarray(self.outlier_model.decision_function(inputs), dtype=np.float64).reshape(-1)
+
+    def seen_from(self, origin: FloatArray) -> "Reader":
+        """The same reader, for rows from which something has been subtracted already.
+
+        Parameters
+        ----------
+        origin : ndarray of shape (n_features,)
+            What has been subtracted.
+
+        Returns
+        -------
+        Reader
+            The reader.
+        """
+        return replace(self, mean=self.mean - origin)
+
+
+def make_reader(
+    rows: Rows,
+    *,
+    n_components: int | None,
+    standardize: bool,
+    outlier_model: Any,
+    random: np.random.RandomState,
+    n_jobs: int | None,
+) -> Reader:
+    """The reader that suits a training set.
+
+    Parameters
+    ----------
+    rows : Rows
+        The training set.
+    n_components : int or None
+        How many principal components to see; None sees the rows themselves.
+    standardize : bool
+        Whether inputs are brought to mean 0 and deviation 1.
+    outlier_model : None, "svm" or estimator
+        What tells rows that are unlike the training set.
+    random : RandomState
+        Draws the rows that it is fitted to.
+    n_jobs : int or None
+        How many workers read.
+
+    Returns
+    -------
+    Reader
+        The reader, with a fitted outlier model.
+    """
+    mean, deviation = _moments(rows, n_jobs)
+    components = None
+    if n_components is not None:
+        centred = take(rows, np.arange(len(rows))) - mean
+        _, strengths, components = np.linalg.svd(centred, full_matrices=False)
+        components = components[: max(1, min(n_components, int((strengths > _LOST * strengths[0]).sum())))]
+        deviation = (centred @ components.T).std(axis=0)
+    if not standardize:
+        deviation = np.ones(len(deviation))
+        mean = np.zeros(len(mean)) if components is None else mean
+    reader = Reader(mean, components, np.where(deviation > 0, deviation, 1.0))
+    if outlier_model is None:
+        return reader
+    inputs = reader.inputs(take(rows, some(len(rows), _OUTLIER_SAMPLE, random)))
+    return replace(reader, outlier_model=_make_outlier_model(outlier_model).fit(inputs))
+
+
+def _make_outlier_model(given: Any) -> Any:
+    if isinstance(given, str):
+        check_choice("outlier_model", given, ("svm",))
+        return OneClassSVM(nu=0.2, gamma=0.2)
+    if not hasattr(type(given), "decision_function"):
+        raise TypeError(f"outlier_model must have a decision_function, got {given!r}.")
+    return clone(given)
+
+
+def some(n_objects: int, size: int, random: np.random.RandomState) -> IntArray:
+    """The numbers of some objects, in order; all of them if they are few.
+
+    Parameters
+    ----------
+    n_objects : int
+        How many objects there are.
+    size : int
+        How many to take at the most.
+    random : RandomState
+        The source of randomness.
+
+    Returns
+    -------
+    ndarray of int
+        Their numbers.
+    """
+    if n_objects <= size:
+        return np.arange(n_objects)
+    return np.sort(sample_without_replacement(n_objects, size, random_state=random)).astype(np.intp)
+
+
+def take(rows: Rows, indices: IntArray) -> FloatArray:
+    """Rows as the user has them, in double precision.
+
+    Parameters
+    ----------
+    rows : Rows
+        All rows.
+    indices : ndarray of int of shape (n,)
+        Which of them, in order.
+
+    Returns
+    -------
+    ndarray of shape (n, n_features)
+        The rows.
+    """
+    found: FloatArray = np.asarray(rows.take(indices), dtype=np.float64) + rows.origin
+    return found
+
+
+class _Moments:
+    """From a block of rows to how many they are, their sum and their sum of squares, from a given point."""
+
+    def __init__(self, point: FloatArray) -> None:
+        self._point = point
+
+    def __call__(self, rows: FloatArray, weights: Any = None) -> tuple[int, FloatArray, FloatArray]:
+        apart = np.asarray(rows, dtype=np.float64) - self._point
+        return len(apart), apart.sum(axis=0), (apart**2).sum(axis=0)
+
+
+def _moments(rows: Rows, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
+    """The mean of rows as the user has them, and their deviation."""
+    point = np.asarray(rows.take(np.arange(1))[0], dtype=np.float64)
+    counts, sums, squares = zip(*rows.map(_Moments(point), n_jobs=n_jobs), strict=True)
+    n = sum(counts)
+    apart = np.sum(sums, axis=0) / n
+    variance = np.maximum(np.sum(squares, axis=0) / n - apart**2, 0)
+    return np.asarray(apart + point + rows.origin), np.sqrt(variance)

@@ -1,0 +1,103 @@
+"""Where training starts: weights that imitate a fit of EVCLUS to some objects."""
+
+import copy
+import warnings
+
+import numpy as np
+import torch
+from scipy.optimize import linear_sum_assignment
+from sklearn.exceptions import ConvergenceWarning
+from torch import Tensor
+
+from evlearn.belief import FocalSets
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.cluster import EVCLUS
+from evlearn.neural.model import as_tensor
+from evlearn.neural.network import EvidentialNetwork
+from evlearn.neural.objects import Objects
+from evlearn.neural.problem import Problem
+from evlearn.neural.reading import some, take
+from evlearn.neural.training import make_lbfgs
+
+_OBJECTS = 200
+_ITERATIONS = 50
+
+
+def example_masses(problem: Problem, random: np.random.RandomState) -> tuple[IntArray, FloatArray]:
+    """Some objects, and the masses that EVCLUS gives them; its clusters are numbered as the labels are.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    random : RandomState
+        The source of randomness.
+
+    Returns
+    -------
+    chosen : ndarray of int of shape (n,)
+        The objects.
+    masses : ndarray of shape (n, n_focal_sets)
+        Their masses.
+    """
+    rows, focal_sets, known = problem.rows, problem.focal_sets, problem.known
+    n_clusters = focal_sets.frame_size
+    size = max(_OBJECTS, 20 * n_clusters)
+    labelled = random.permutation(known.labelled)[: size // 2]
+    chosen = np.concatenate([labelled, np.setdiff1d(some(len(rows), size, random), labelled)])
+    method = EVCLUS(
+        n_clusters,
+        focal_sets=focal_sets,
+        metric="precomputed",
+        dissimilarity_transform=problem.transform.kind,
+        d0=problem.transform.d0,
+        tol=1e-3,
+        random_state=random,
+    )
+    order = np.argsort(chosen, kind="stable")  # files are read in order
+    data = np.empty((len(chosen), rows.n_features))
+    data[order] = take(rows, chosen[order])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it is but a start
+        found = method.fit(problem.dissimilarity.square(chosen, data)).credal_partition_
+    if len(labelled) == 0:
+        return chosen, found.masses
+    clusters = dict(zip(known.labelled, known.clusters, strict=True))
+    agreement = np.zeros((n_clusters, n_clusters))
+    np.add.at(agreement, [clusters[one] for one in labelled], found.to_possibilistic()[: len(labelled)])
+    return chosen, _renumbered(found.masses, focal_sets, linear_sum_assignment(-agreement)[1])
+
+
+def _renumbered(masses: FloatArray, focal_sets: FocalSets, order: IntArray) -> FloatArray:
+    """Masses in which cluster k is what cluster ``order[k]`` was; sets that there are not become all clusters."""
+    places = focal_sets.positions(focal_sets.membership[:, order])
+    found = np.zeros_like(masses)
+    np.add.at(found.T, np.where(places < 0, len(focal_sets) - 1, places), masses.T)
+    return found
+
+
+def imitate(network: EvidentialNetwork, objects: Objects, indices: IntArray, masses: FloatArray) -> None:
+    """Teach a network the masses of some objects, as a start.
+
+    Parameters
+    ----------
+    network : EvidentialNetwork
+        The network.
+    objects : Objects
+        The objects.
+    indices : ndarray of int of shape (n,)
+        Which of them.
+    masses : ndarray of shape (n, n_focal_sets)
+        Their masses.
+    """
+    inputs, scores = objects.see(indices)
+    wanted = as_tensor(masses, inputs)
+
+    def loss() -> Tensor:
+        apart: Tensor = network(inputs, scores) - wanted
+        return (apart**2).sum(dim=1).mean()
+
+    before = copy.deepcopy(network.state_dict())
+    make_lbfgs(network, loss)(_ITERATIONS)
+    if not all(bool(torch.isfinite(one).all()) for one in network.state_dict().values()):
+        network.load_state_dict(before)
