@@ -168,8 +168,10 @@ class DominanceDisplay:
         self.best_points_: PathCollection = self._scatter(~self.dominated_, 55, best)
         worse = {"facecolors": "white", "edgecolors": _GREY, "label": "dominated"}
         self.dominated_points_: PathCollection = self._scatter(self.dominated_, 38, worse)
-        self.labels_: list[Annotation] = self._draw_labels()
         self.legend_: Legend | None = self._draw_legend() if legend else None
+        if isinstance(self.figure_, Figure):
+            self.figure_.draw_without_rendering()  # the layout makes room for the legend, and names come after it
+        self.labels_: list[Annotation] = self._draw_labels()
         return self
 
     def _set_frame(self) -> None:

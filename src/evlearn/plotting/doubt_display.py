@@ -24,7 +24,7 @@ _MOST_WITH_NUMBERS = 12  # clusters
 _MOST_NAMES = 40
 _SHORT = 3  # letters of a name that need not be turned
 _UPRIGHT = 12  # names side by side
-_LEAST_SCALE = 0.01  # of the largest sure mass: less doubt than this is pale
+_LEAST_SCALE = 0.05  # of the largest sure mass: less doubt than this is pale
 _DARK = 0.55  # the part of a colour scale from which on text is white
 
 
