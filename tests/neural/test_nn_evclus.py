@@ -147,6 +147,22 @@ def test_parquet_files_chunks_and_memory_give_the_same_answer(tmp_path):
         _ = parquet.masses_
 
 
+@pytest.mark.filterwarnings("default")  # what a cluster says when it goes concerns nobody here
+def test_a_dask_array_on_a_cluster_gives_the_same_answer():
+    distributed = pytest.importorskip("distributed")
+    array = pytest.importorskip("dask.array").from_array(MANY, chunks=(500, 2))
+    settings = {"max_iter": 2, "random_state": 0, "solver": "rmsprop"}
+    memory = NNEVCLUS(4, **settings).fit(MANY)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+    ):
+        model = NNEVCLUS(4, **settings).fit(array)
+        assert model.objective_ == pytest.approx(memory.objective_, rel=1e-5)
+        assert (model.labels_.compute() == memory.labels_).mean() > 0.999
+        np.testing.assert_array_equal(memory.predict(array).compute(), memory.labels_)
+
+
 @quick
 def test_single_precision_stays_single():
     model = NNEVCLUS(4, max_iter=10, random_state=0).fit(X.astype(np.float32))
