@@ -419,10 +419,11 @@ def test_a_million_objects_with_landmarks_in_bounded_memory():
 
 
 def test_a_first_fit_in_a_new_process_is_quick():
+    # CPU seconds: neighbours on a busy machine do not count.
     code = (
-        "import time; import sklearn.cluster; start = time.perf_counter();"
+        "import time; import sklearn.cluster; start = time.process_time();"
         "from evlearn.cluster import EVCLUS; from evlearn.datasets import load_butterfly;"
-        "EVCLUS(2, random_state=0).fit(load_butterfly().data); print(time.perf_counter() - start)"
+        "EVCLUS(2, random_state=0).fit(load_butterfly().data); print(time.process_time() - start)"
     )
     times = [
         float(subprocess.check_output([sys.executable, "-c", code], cwd="/", env=os.environ)) for _ in range(3)
@@ -432,7 +433,7 @@ def test_a_first_fit_in_a_new_process_is_quick():
 
 def test_repeated_fits_do_not_slow_down():
     X = load_butterfly().data
-    start = time.perf_counter()
+    start = time.process_time()
     for seed in range(20):
         EVCLUS(2, random_state=seed).fit(X)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

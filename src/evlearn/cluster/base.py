@@ -1,27 +1,12 @@
 """What all evidential clusterers share: predictions as views of one credal partition."""
 
-import warnings
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.exceptions import ConvergenceWarning
 
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
-from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
-
-
-class Finished(Protocol):
-    """The end of a descent."""
-
-    @property
-    def converged(self) -> bool:
-        """Whether it settled."""
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user stopped it."""
 
 
 class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -121,51 +106,3 @@ def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:
     if index is None or not hasattr(X, "iloc") or type(index).__name__ == "RangeIndex":
         return partition
     return partition.rename(object_names=[str(name) for name in index])
-
-
-def check_constraints(constraints: Any, n_objects: int) -> None:
-    """Raise unless constraints are None, or constraints of objects that there are.
-
-    Parameters
-    ----------
-    constraints : PairwiseConstraints or None
-        What the user gave.
-    n_objects : int
-        The number of objects.
-    """
-    if constraints is None:
-        return
-    if not isinstance(constraints, PairwiseConstraints):
-        raise TypeError(
-            f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; "
-            "write PairwiseConstraints(must_link=..., cannot_link=...)."
-        )
-    constraints.check_objects(n_objects)
-
-
-def warn_if_unfinished(
-    state: Finished, n_done: int, max_iter: int, what: str, *, steps: str = "iterations"
-) -> None:
-    """Say so when a descent ended before it converged.
-
-    Parameters
-    ----------
-    state : object
-        Where it ended: it says whether it `converged` and whether it was `interrupted`.
-    n_done : int
-        The number of iterations that were made.
-    max_iter : int
-        The largest number that was allowed.
-    what : str
-        What should have settled.
-    steps : str, default="iterations"
-        What iterations are called.
-    """
-    if state.interrupted:
-        message = f"interrupted after {n_done} {steps}; the result is the best state so far."
-    elif not state.converged:
-        message = f"{what} still changed after max_iter={max_iter} {steps}; raise max_iter or tol."
-    else:
-        return
-    # The caller of the function that fits, as a rule: what matters is the message.
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)

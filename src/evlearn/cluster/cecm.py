@@ -10,13 +10,15 @@ from evlearn.belief.types import FloatArray
 from evlearn.blocks import ArrayRows
 from evlearn.cluster import descent
 from evlearn.cluster.adaptive import AdaptiveModel, make_model
-from evlearn.cluster.base import EvidentialClusterer, check_constraints, warn_if_unfinished, with_names_of
+from evlearn.cluster.base import EvidentialClusterer, with_names_of
 from evlearn.cluster.constrained_descent import Outcome, Problem, descend
 from evlearn.cluster.constrained_rows import PENALTIES
 from evlearn.cluster.focal import make_focal_sets
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.cluster.starts import STARTS, draw, make_prototypes, typical_distance
 from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints.pairwise import check_constraints
+from evlearn.endings import warn_if_unfinished
 from evlearn.parameters import check_choice, check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.threads import one_blas_thread

@@ -16,7 +16,6 @@ from evlearn.belief.types import FloatArray, IntArray
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
 from evlearn.cluster import pairs as pair_tools
-from evlearn.cluster.base import check_constraints, warn_if_unfinished
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
 from evlearn.cluster.irqp import (
     Descent,
@@ -33,6 +32,8 @@ from evlearn.cluster.pairs import AllPairs, Transform
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.stochastic import descend_stochastic
 from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints.pairwise import check_constraints
+from evlearn.endings import warn_if_unfinished
 from evlearn.parameters import check_choice, check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks

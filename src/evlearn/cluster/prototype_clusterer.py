@@ -14,7 +14,6 @@ from evlearn.blocks import Rows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
 from evlearn.cluster.adaptive import AdaptiveModel
-from evlearn.cluster.base import warn_if_unfinished
 from evlearn.cluster.checkpoints import Checkpoint, digest_of
 from evlearn.cluster.descent import Descent, Model, descend
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
@@ -22,6 +21,7 @@ from evlearn.cluster.progress import Progress
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.starts import draw, typical_distance
+from evlearn.endings import warn_if_unfinished
 from evlearn.parameters import check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.threads import one_blas_thread

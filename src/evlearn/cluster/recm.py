@@ -14,13 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
-from evlearn.cluster.base import EvidentialClusterer, warn_if_unfinished, with_names_of
+from evlearn.cluster.base import EvidentialClusterer, with_names_of
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
 from evlearn.cluster.irqp import random_masses
 from evlearn.cluster.pairs import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.cluster.prototypes import SetCosts
 from evlearn.cluster.relational import RelationalDescent, RelationalModel, descend
 from evlearn.cluster.squares import Squares
+from evlearn.endings import warn_if_unfinished
 from evlearn.parameters import check_choice, check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks

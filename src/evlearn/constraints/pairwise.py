@@ -307,3 +307,23 @@ class PairwiseConstraints:
 
     def __repr__(self) -> str:
         return f"PairwiseConstraints({self.n_must_link} must-link, {self.n_cannot_link} cannot-link)"
+
+
+def check_constraints(constraints: Any, n_objects: int) -> None:
+    """Raise unless constraints are None, or constraints of objects that there are.
+
+    Parameters
+    ----------
+    constraints : PairwiseConstraints or None
+        What the user gave.
+    n_objects : int
+        The number of objects.
+    """
+    if constraints is None:
+        return
+    if not isinstance(constraints, PairwiseConstraints):
+        raise TypeError(
+            f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; "
+            "write PairwiseConstraints(must_link=..., cannot_link=...)."
+        )
+    constraints.check_objects(n_objects)

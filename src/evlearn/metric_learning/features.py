@@ -1,17 +1,16 @@
 """What the transformers share: features that are linear in attributes, or in values of a kernel."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn.belief.types import FloatArray, IntArray
+from evlearn.endings import warn_if_unfinished
 from evlearn.metric_learning.pair_loss import Outcome
 from evlearn.parameters import check_choice, check_integer, check_real
 
@@ -171,13 +170,7 @@ class LearnsFromPairs:
         self.n_iter_ = max(len(outcome.history) - 1, 1)
         self.converged_ = outcome.converged
         n_done = len(outcome.history) - 1
-        if outcome.interrupted:
-            message = f"interrupted after {n_done} iterations; the result is the best state so far."
-        elif not outcome.converged:
-            message = f"the loss still fell after max_iter={self.max_iter} iterations; raise max_iter or tol."
-        else:
-            return self
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warn_if_unfinished(outcome, n_done, self.max_iter, "the loss")
         return self
 
 

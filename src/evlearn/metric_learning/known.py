@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_consistent_length
 from evlearn.belief.types import IntArray
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.labels import label_codes
+from evlearn.constraints.pairwise import check_constraints
 
 #: Beyond this many pairs of labelled objects, so many are drawn.
 MOST_PAIRS = 20_000
@@ -38,7 +39,8 @@ def known_pairs(
         At least one cannot-link.
     """
     if constraints is not None:
-        pairs = _check_constraints(constraints, len(X))
+        check_constraints(constraints, len(X))
+        pairs: PairwiseConstraints = constraints
     elif y is not None:
         pairs = _pairs_of_labels(read_labels(y, X), random)
     else:
@@ -108,16 +110,6 @@ def read_labels(y: Any, X: npt.NDArray[Any]) -> IntArray:
     codes = label_codes(given, -1, "y")
     check_consistent_length(X, codes)
     return codes
-
-
-def _check_constraints(constraints: Any, n_objects: int) -> PairwiseConstraints:
-    if not isinstance(constraints, PairwiseConstraints):
-        raise TypeError(
-            f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; "
-            "write PairwiseConstraints(must_link=..., cannot_link=...)."
-        )
-    constraints.check_objects(n_objects)
-    return constraints
 
 
 def _pairs_of_labels(codes: IntArray, random: np.random.RandomState) -> PairwiseConstraints:

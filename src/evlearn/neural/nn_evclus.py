@@ -20,11 +20,12 @@ from evlearn.blocks import Rows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
 from evlearn.cluster import pairs as pair_tools
-from evlearn.cluster.base import check_constraints, warn_if_unfinished
 from evlearn.cluster.checkpoints import Checkpoint, digest_of
 from evlearn.cluster.focal import make_focal_sets
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints.pairwise import check_constraints
+from evlearn.endings import warn_if_unfinished
 from evlearn.neural.dissimilarity import make_dissimilarity, make_transform
 from evlearn.neural.known import Known, find_guides, read_known
 from evlearn.neural.losses import Losses
