@@ -3,8 +3,9 @@ Figures of the NN-EVCLUS paper
 ==============================
 
 :cite:t:`denoeux2021nnevclus` explains EVCLUS before putting a neural network in its place. These are the figures
-about EVCLUS, about the number of clusters, about constraints, and about comparing methods. Those that need the
-network are not here.
+about EVCLUS, about the number of clusters, about constraints, and about comparing methods. Those about the network
+have their own pages: Figures 8 to 13 are in :doc:`/gallery/plot_nn_evclus`, Figures 18 to 21 in
+:doc:`/gallery/plot_nn_evclus_circles`, and Figures 16, 17 and 20b in :doc:`/gallery/plot_metric_learning`.
 """
 
 import matplotlib.pyplot as plt
@@ -130,7 +131,7 @@ plt.show()
 # Why they are needed: opposite points of the ring are far from each other, and yet in one cluster. From distances
 # alone the ring is not found. With the 50 constraints EVCLUS meets them all, but learns hardly anything about the
 # other objects. The paper says why: constraints "do not naturally propagate to neighboring objects". It therefore
-# changes the distances, and adds a network.
+# changes the distances, and adds a network; :doc:`/gallery/plot_nn_evclus_circles` does the same.
 
 for name, given in {"no constraints": None, "50 constraints": constraints}.items():
     model = EVCLUS(n_clusters=2, focal_sets="full", random_state=0).fit(X, constraints=given)
