@@ -75,7 +75,7 @@ strangers = 2 + 13 * np.column_stack([np.cos(angle), np.sin(angle)])
 everybody = np.vstack([new, strangers])
 judged = network.predict_mass(everybody)
 
-figure, axes = plt.subplots(figsize=(8, 6.5), layout="constrained")
+figure, axes = plt.subplots(figsize=(9.5, 6), layout="constrained")
 CredalPartitionDisplay.from_partition(judged, everybody, ax=axes)
 axes.set(aspect="equal", title="1000 new objects, and 20 strangers in a circle")
 plt.show()

@@ -90,7 +90,7 @@ for name, colour in (("convolutional", "#0072B2"), ("plain", "#E69F00")):
     right = judged[name].to_hard() == truth  # clusters have the numbers of the labels
     axes.plot(counts, np.cumsum(right[surest]) / counts, color=colour, label=name)
 axes.set(xlabel="how many images are judged, the surest first", ylabel="share of right labels", ylim=(0.8, 1.01))
-axes.legend()
+axes.legend(loc="lower left")
 plt.show()
 
 # %%
