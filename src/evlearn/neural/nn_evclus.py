@@ -109,7 +109,8 @@ class NNEVCLUS(RowwiseClusterer):
         How its scores become mass of the empty set: as in R's package, where it vanishes fast inside the data, or
         as the paper prints it.
     xi : float, default=0.5
-        The weight of constraints, where there are any.
+        The weight of constraints, where there are any. The same number weighs more in EVCLUS, whose loss is
+        another (four times, divided by the mean squared target).
     label_weight : float, default=0.5
         The weight of labels, where there are any, between 0 and 1.
     label_reduction : {"sum", "mean"}, default="sum"
