@@ -72,7 +72,7 @@ for name, model in models.items():
 
 # %%
 # The convolutional network is a little better, and takes three times as long. With seeds 0 to 4 new images had
-# 0.77 to 0.79 with the convolutional network, and 0.72 to 0.75 with the plain one. Without any labels, with
+# 0.77 to 0.79 with the convolutional network, and 0.72 to 0.76 with the plain one. Without any labels, with
 # distances between pixels, the plain one reaches about 0.6.
 #
 # Mistakes, and doubts
