@@ -442,6 +442,12 @@ PROCESSES = """
     model = NNEVCLUS(4, focal_sets="pairs", **settings).fit(X)
     if dist.get_rank() == 0:
         np.savez(result, history=model.objective_history_, masses=model.masses_)
+    # Without a seed, processes agree on one, and a file is written once.
+    drawn = NNEVCLUS(4, max_iter=2, masses_file=result + ".npy").fit(X)
+    histories = [None, None]
+    dist.all_gather_object(histories, drawn.objective_history_.tolist())
+    assert histories[0] == histories[1]
+    assert hasattr(drawn, "masses_") == (dist.get_rank() == 0)
     dist.destroy_process_group()
 """
 
@@ -471,7 +477,9 @@ def test_a_fitted_model_can_be_pickled(model):
 
 def test_pictures_can_be_drawn(model):
     assert ShepardDisplay.from_estimator(model).ax_ is not None
-    assert ObjectiveDisplay.from_estimator(model).ax_ is not None
+    objective = ObjectiveDisplay.from_estimator(model)
+    assert objective.line_.get_xdata()[[0, -1]].tolist() == [0, model.n_iter_]
+    assert f"converged after {model.n_iter_} iterations" in objective.line_.get_label()
     assert MassContourDisplay.from_estimator(model, X) is not None
 
 
@@ -490,7 +498,7 @@ def test_without_torch_the_error_says_what_to_install():
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
         ({"solver": "sgd"}, r"solver must be one of \['auto', 'lbfgs', 'adam', 'rmsprop'\], got 'sgd'"),
         ({"batch_size": 1}, "batch_size must be 'auto' or a whole number of at least 2, got 1"),
-        ({"learning_rate": 0}, "learning_rate must be a number above 0, got 0"),
+        ({"learning_rate": 0}, "learning_rate must be 'auto' or a number above 0, got 0"),
         ({"label_weight": 2}, "label_weight must be a number at least 0 and at most 1, got 2"),
         ({"xi": -1}, "xi must be a number at least 0, got -1"),
         ({"d0": 0}, "d0 must be a number above 0, got 0"),

@@ -29,6 +29,25 @@ def process_number() -> int:
     return dist.get_rank() if n_processes() > 1 else 0
 
 
+def agree(number: int) -> int:
+    """A number that all processes have: that of the first.
+
+    Parameters
+    ----------
+    number : int
+        What this process would take.
+
+    Returns
+    -------
+    int
+        What all take.
+    """
+    numbers = [number]
+    if n_processes() > 1:
+        dist.broadcast_object_list(numbers, src=0)
+    return numbers[0]
+
+
 class Gather(torch.autograd.Function):
     """The masses of all processes, in their order; what the loss of others says of ours comes back."""
 

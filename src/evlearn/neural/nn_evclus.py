@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairwise import check_constraints
 from evlearn.endings import warn_if_unfinished
 from evlearn.neural.dissimilarity import make_dissimilarity, make_transform
+from evlearn.neural.exchange import agree, process_number
 from evlearn.neural.known import Known, find_guides, read_known
 from evlearn.neural.losses import Losses
 from evlearn.neural.model import NeuralModel
@@ -42,6 +44,7 @@ _WHOLE_UP_TO, _WHOLE_AT_MOST = 1000, 20_000
 _GUIDE_FROM = 10
 _GUIDE_SAMPLE = 5000
 _LARGEST_BATCH = 250
+_LEARNING_RATE, _LEARNING_RATE_OF_OTHERS = 5e-3, 1e-3
 _SHOWN_OBJECTS = 300
 _DENSE = 16  # times as many pairs as are needed: then a matrix of all pairs is still faster than a list of some
 
@@ -88,8 +91,9 @@ class NNEVCLUS(RowwiseClusterer):
     batch_size : int or "auto", default="auto"
         How many objects a mini-batch has; all pairs of these are compared. "auto" is a tenth of the objects, and
         at most 250.
-    learning_rate : float, default=0.005
-        The step of "adam" and "rmsprop". "rmsprop" halves it when the loss no longer falls.
+    learning_rate : float or "auto", default="auto"
+        The step of "adam" and "rmsprop", which halves it when the loss no longer falls. "auto" is 0.005, and 0.001
+        for a given `network`.
     rho : float, default=0.9
         How long "rmsprop" remembers squared gradients.
     eps : float, default=1e-08
@@ -212,7 +216,7 @@ class NNEVCLUS(RowwiseClusterer):
         n_partners: Any = "all",
         solver: str = "auto",
         batch_size: Any = "auto",
-        learning_rate: float = 5e-3,
+        learning_rate: Any = "auto",
         rho: float = 0.9,
         eps: float = 1e-8,
         l2: float = 0.0,
@@ -331,8 +335,8 @@ class NNEVCLUS(RowwiseClusterer):
         check_integer("batch_size", self.batch_size, 2, or_auto=True)
         for name in ("xi", "l2", "tol"):
             check_real(name, getattr(self, name), 0)
-        for name in ("learning_rate", "eps"):
-            check_real(name, getattr(self, name), 0, open_low=True)
+        check_real("learning_rate", self.learning_rate, 0, open_low=True, or_auto=True)
+        check_real("eps", self.eps, 0, open_low=True)
         for name in ("label_weight", "rho", "validation_fraction"):
             check_real(name, getattr(self, name), 0, 1)
         check_real("d0_quantile", self.d0_quantile, 0, 1, open_low=True)
@@ -377,6 +381,8 @@ class NNEVCLUS(RowwiseClusterer):
         self, X: Any, rows: Rows, labels: Any, constraints: PairwiseConstraints | None, dissimilarities: Any
     ) -> None:
         random = check_random_state(self.random_state)
+        if not isinstance(self.random_state, Integral):
+            random = np.random.RandomState(agree(int(random.randint(2**31 - 1))))
         solver = self._solver(len(rows), is_elsewhere(X))
         problem = self._pose(X, rows, self._like(solver), labels, constraints, dissimilarities, random)
         partners = self._partners(len(rows), random) if solver != "rmsprop" else None
@@ -482,6 +488,12 @@ class NNEVCLUS(RowwiseClusterer):
         double = solver == "lbfgs" if self.dtype == "auto" else self.dtype == "float64"
         return torch.zeros((), dtype=torch.float64 if double else torch.float32, device=device)
 
+    @property
+    def _learning_rate(self) -> float:
+        if not isinstance(self.learning_rate, str):
+            return float(self.learning_rate)
+        return _LEARNING_RATE if self.network is None else _LEARNING_RATE_OF_OTHERS
+
     def _partners(self, n_objects: int, random: np.random.RandomState) -> Any:
         if isinstance(self.n_partners, str):
             return None
@@ -531,7 +543,7 @@ class NNEVCLUS(RowwiseClusterer):
             network,
             loss,
             solver=solver,
-            learning_rate=self.learning_rate,
+            learning_rate=self._learning_rate,
             max_iter=self.max_iter,
             tol=self.tol,
             report=self._report if self.verbose else None,
@@ -544,7 +556,7 @@ class NNEVCLUS(RowwiseClusterer):
         batches = Batches(
             size=size,
             held_out=self.validation_fraction,
-            learning_rate=self.learning_rate,
+            learning_rate=self._learning_rate,
             rho=self.rho,
             eps=self.eps,
             max_iter=self.max_iter,
@@ -604,7 +616,8 @@ class NNEVCLUS(RowwiseClusterer):
         upper = np.triu_indices(len(shown), 1)
         self.conflict_ = (masses @ model.focal_sets.conflict_matrix @ masses.T)[upper]
         self.transformed_dissimilarities_ = problem.objects.targets(shown).cpu().numpy().astype(np.float64)[upper]
-        self._publish_masses(problem.rows)
+        if self.masses_file is None or process_number() == 0:  # a file is written once
+            self._publish_masses(problem.rows)
         warn_if_unfinished(training, self.n_iter_, self.max_iter, "the loss")
 
     def _report(self, number: int, loss: float) -> None:

@@ -355,7 +355,7 @@ class _Run:
                 total = total + loss.detach()
         value = float(total) / self._n_parts if len(self._held) == 0 else self._judge()
         if self._n_processes > 1 and len(self._held) == 0:
-            value = _mean_of_processes(value)
+            value = _mean_of_processes(value, self._losses.conflict.device)
         self._note(value)
         return value
 
@@ -450,7 +450,7 @@ class _Run:
         )
 
 
-def _mean_of_processes(value: float) -> float:
-    total = torch.tensor([value], dtype=torch.float64)
+def _mean_of_processes(value: float, device: torch.device) -> float:
+    total = torch.tensor([value], dtype=torch.float64, device=device)
     torch.distributed.all_reduce(total)
     return float(total) / n_processes()

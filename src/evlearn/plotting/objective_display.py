@@ -10,7 +10,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
 from matplotlib.ticker import MaxNLocator
 
-from evlearn.belief.types import FloatArray, IntArray
+from evlearn.belief.types import FloatArray
 from evlearn.parameters import check_choice
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
@@ -36,6 +36,8 @@ class ObjectiveDisplay:
         Whether the fit converged.
     first_iteration : int
         The iteration of the first value: 0 where it was taken before the first iteration, else 1.
+    last_iteration : int
+        The iteration of the last value; those between are at equal distances.
     name : str
         What to call the fit.
 
@@ -63,10 +65,13 @@ class ObjectiveDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(self, *, history: FloatArray, converged: bool, first_iteration: int, name: str) -> None:
+    def __init__(
+        self, *, history: FloatArray, converged: bool, first_iteration: int, last_iteration: int, name: str
+    ) -> None:
         self.history = history
         self.converged = converged
         self.first_iteration = first_iteration
+        self.last_iteration = last_iteration
         self.name = name
 
     @classmethod
@@ -111,10 +116,15 @@ class ObjectiveDisplay:
                 "call its fit first."
             )
         history = np.asarray(estimator.objective_history_)
+        # As many values as iterations are those after each; one more is that before the first. Fewer are those at
+        # the start and after each so many.
+        first = 1 if len(history) == estimator.n_iter_ else 0
+        last = max(first + len(history) - 1, estimator.n_iter_)
         display = cls(
             history=history,
             converged=bool(estimator.converged_),
-            first_iteration=0 if len(history) > estimator.n_iter_ else 1,
+            first_iteration=first,
+            last_iteration=last,
             name=type(estimator).__name__ if name is None else name,
         )
         return display.plot(ax, kind=kind, legend=legend)
@@ -160,8 +170,8 @@ class ObjectiveDisplay:
         self.legend_: Legend | None = self.ax_.legend(fontsize="small") if legend else None
         return self
 
-    def _points(self, kind: str) -> tuple[IntArray, FloatArray]:
-        iterations = self.first_iteration + np.arange(len(self.history))
+    def _points(self, kind: str) -> tuple[FloatArray, FloatArray]:
+        iterations = np.linspace(self.first_iteration, self.last_iteration, len(self.history))
         if kind == "objective":
             return iterations, self.history
         distances = np.abs(self.history - self.history[-1])
@@ -178,7 +188,7 @@ class ObjectiveDisplay:
             self.ax_.set_ylabel("objective")
 
     def _label(self) -> str:
-        n_iterations = self.first_iteration + len(self.history) - 1
+        n_iterations = self.last_iteration
         ending = "converged" if self.converged else "not converged"
         plural = "" if n_iterations == 1 else "s"
         return f"{self.name}: {self.history[-1]:.4g}, {ending} after {n_iterations:,} iteration{plural}"
