@@ -24,6 +24,7 @@ MODULES = [
     "evlearn.blocks",
     "evlearn.cluster",
     "evlearn.metric_learning",
+    "evlearn.mixture",
     "evlearn.neural",
     "evlearn.plotting",
     "evlearn.reporting",

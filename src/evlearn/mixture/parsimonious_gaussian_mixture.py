@@ -1,0 +1,426 @@
+"""ParsimoniousGaussianMixture: Gaussian mixtures whose covariances share what the data let them share."""
+
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evlearn.belief.types import FloatArray
+from evlearn.endings import warn_if_unfinished
+from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL, n_free_parameters
+from evlearn.mixture.em import Mixture, Outcome, posterior
+from evlearn.mixture.search import Candidate, Settings, bic, search
+from evlearn.mixture.starts import first_partitions
+from evlearn.parameters import check_choice, check_integer, check_real
+
+
+class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Gaussian mixture with a choice of fourteen covariance models, by the Bayesian information criterion.
+
+    The clusters of a Gaussian mixture are ellipsoids: each has a volume, a shape and an orientation. These may be
+    equal in all components or vary from one to the other, and what is equal need not be learned again. Fourteen
+    models between equal balls and unrelated ellipsoids are fitted by EM, with one or several numbers of
+    components, and BIC chooses.
+
+    Parameters
+    ----------
+    n_components : int or sequence of int, default=1
+        The number of components, or numbers among which BIC chooses, such as ``range(1, 10)``.
+    covariance_models : "auto", str or list of str, default="auto"
+        Covariance models, of which BIC chooses one: "EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE",
+        "VVE", "EEV", "VEV", "EVV", "VVV", or "auto" for all of them. The letters say whether volume, shape and
+        orientation are equal (E) or vary (V); "II" are balls, and a last "I" means axes along the attributes. With
+        one attribute there are "E" and "V", equal and different variances, and of other names the first letter
+        counts.
+    tol : float, default=1e-6
+        An iteration that raises the mean log-likelihood of an object by less than this is the last.
+    max_iter : int, default=500
+        The largest number of iterations of EM.
+    n_init : int, default=4
+        How many starts; the one of largest likelihood is kept. The first three are partitions by Ward's method, of
+        the data as they are, standardised, and half whitened, and the others by k-means.
+    init : "auto" or array-like, default="auto"
+        Where to start instead: labels of shape (n_samples,), or probabilities of the components of shape
+        (n_samples, n_components).
+    reg_covar : float, default=0.0
+        What is added to all variances. It keeps covariances from becoming singular, and changes the model: without
+        it, such models are left out.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for results that can be repeated.
+    n_jobs : int or None, default=None
+        How many models are fitted at the same time, by processes or what ``joblib.parallel_config`` says. The
+        result does not depend on it.
+    verbose : int, default=0
+        Whether to print the criterion of each model.
+
+    Attributes
+    ----------
+    model_ : str
+        The name of the covariance model that was chosen.
+    n_components_ : int
+        The number of components that was chosen.
+    weights_ : ndarray of shape (n_components,)
+        The share of each component.
+    means_ : ndarray of shape (n_components, n_features)
+        The centres of the components.
+    covariances_ : ndarray of shape (n_components, n_features, n_features)
+        The covariance matrices of the components.
+    n_parameters_ : int
+        The number of free parameters.
+    bic_ : float
+        The Bayesian information criterion of the result, :math:`\nu\log n-2\ell`, in the sign of scikit-learn:
+        lower is better. R's mclust gives the negative, and there higher is better.
+    bic_table_ : ndarray of shape (n_models, n_numbers)
+        The criterion of all models with all numbers of components, in the same sign; infinite where a model
+        failed, because a covariance became singular.
+    covariance_models_ : list of str
+        The models that were tried: the rows of `bic_table_`.
+    component_numbers_ : list of int
+        The numbers of components that were tried: the columns of `bic_table_`.
+    lower_bound_ : float
+        The mean log-likelihood of an object.
+    log_likelihood_history_ : ndarray of shape (n_iterations,)
+        The log-likelihood of all objects after each iteration.
+    n_iter_ : int
+        The number of iterations of the best start.
+    converged_ : bool
+        Whether it settled.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    sklearn.mixture.GaussianMixture : Four of these models ("VVV", "EEE", "VVI" and "VII") without a choice.
+
+    References
+    ----------
+    :cite:t:`celeux1995gaussian`, :cite:t:`fraley2002model`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from evlearn.mixture import ParsimoniousGaussianMixture
+    >>> X = load_iris().data
+    >>> mixture = ParsimoniousGaussianMixture(n_components=3, random_state=0).fit(X)
+    >>> mixture.model_
+    'VEV'
+    >>> mixture.predict_proba(X[:1]).round(3)
+    array([[1., 0., 0.]])
+    """
+
+    def __init__(
+        self,
+        n_components: Any = 1,
+        *,
+        covariance_models: Any = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 500,
+        n_init: int = 4,
+        init: Any = "auto",
+        reg_covar: float = 0.0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_models = covariance_models
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init = init
+        self.reg_covar = reg_covar
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> "ParsimoniousGaussianMixture":
+        """Fit all models, and keep the one that the Bayesian information criterion prefers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The objects.
+        y : object, default=None
+            Not used; there for pipelines.
+
+        Returns
+        -------
+        ParsimoniousGaussianMixture
+            The fitted estimator.
+        """
+        self._check_parameters()
+        data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        self.component_numbers_ = _numbers(self.n_components, len(data))
+        self.covariance_models_ = _models(self.covariance_models, data.shape[1])
+        centre, scale = _centre(data), _power_of_two(data)
+        coordinates = (data - centre) / scale
+        settings = Settings(self.tol, self.max_iter, self.reg_covar / scale**2)
+        candidates = search(coordinates, self.covariance_models_, self._starts(coordinates), settings, self.n_jobs)
+        best = self._choose(candidates, len(data), data.size * np.log(scale))
+        self._publish(best, len(data), centre, scale)
+        warn_if_unfinished(best, self.n_iter_, self.max_iter, "the likelihood")
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
+        """Fit, and give the most probable component of each object.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The objects.
+        y : object, default=None
+            Not used; there for pipelines.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The components.
+        """
+        return self.fit(X).predict(X)
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The most probable component of each object.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The objects.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The components.
+        """
+        labels: NDArray[np.intp] = self.predict_proba(X).argmax(axis=1)
+        return labels
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probabilities of the components, for each object.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The objects.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            The probabilities.
+        """
+        return self._posterior(X)[1]
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """The log-density of each object.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The objects.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The log-densities.
+        """
+        return self._posterior(X)[0]
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean log-density of the objects.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The objects.
+        y : object, default=None
+            Not used; there for pipelines.
+
+        Returns
+        -------
+        float
+            The mean.
+        """
+        return float(self.score_samples(X).mean())
+
+    def bic(self, X: Any) -> float:
+        """The Bayesian information criterion: lower is better, as everywhere in scikit-learn.
+
+        R's mclust gives the negative of it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The objects.
+
+        Returns
+        -------
+        float
+            The criterion.
+        """
+        logs = self.score_samples(X)
+        return float(self.n_parameters_ * np.log(len(logs)) - 2 * logs.sum())
+
+    def aic(self, X: Any) -> float:
+        """Akaike's information criterion: lower is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The objects.
+
+        Returns
+        -------
+        float
+            The criterion.
+        """
+        return float(2 * self.n_parameters_ - 2 * self.score_samples(X).sum())
+
+    def sample(self, n_samples: int = 1) -> tuple[FloatArray, NDArray[np.intp]]:
+        """Draw objects from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The objects, component after component.
+        y : ndarray of shape (n_samples,)
+            The components they were drawn from.
+        """
+        check_is_fitted(self)
+        check_integer("n_samples", n_samples, 1)
+        random = check_random_state(self.random_state)
+        y = np.repeat(np.arange(self.n_components_), random.multinomial(n_samples, self.weights_))
+        noise = random.standard_normal((n_samples, self.n_features_in_, 1))
+        factors = np.linalg.cholesky(self.covariances_)
+        return self.means_[y] + (factors[y] @ noise)[:, :, 0], y
+
+    def _check_parameters(self) -> None:
+        check_real("tol", self.tol, 0)
+        check_integer("max_iter", self.max_iter, 1)
+        check_integer("n_init", self.n_init, 1)
+        check_real("reg_covar", self.reg_covar, 0)
+
+    def _starts(self, coordinates: FloatArray) -> dict[int, list[Any]]:
+        if isinstance(self.init, str):
+            check_choice("init", self.init, ["auto"])
+            random = check_random_state(self.random_state)
+            possible = [number for number in self.component_numbers_ if number <= len(coordinates)]
+            made = first_partitions(coordinates, possible, self.n_init, random)
+            return {number: made.get(number, []) for number in self.component_numbers_}
+        if len(self.component_numbers_) > 1:
+            raise ValueError(
+                f"init holds one start, but n_components={self.n_components!r} asks for several numbers of "
+                "components; give one number, or init='auto'."
+            )
+        (number,) = self.component_numbers_
+        return {number: [_given_responsibilities(self.init, len(coordinates), number)]}
+
+    def _choose(self, candidates: dict[tuple[str, int], Candidate], n_objects: int, offset: float) -> Outcome:
+        """The outcome of lowest BIC; `offset` leads back to the units of the data."""
+        shape = len(self.covariance_models_), len(self.component_numbers_)
+        self.bic_table_ = np.full(shape, np.inf)
+        for i, model in enumerate(self.covariance_models_):
+            for j, number in enumerate(self.component_numbers_):
+                outcome, reason = candidates[model, number]
+                if outcome is not None:
+                    likelihood = outcome.history[-1] - offset
+                    self.bic_table_[i, j] = bic(likelihood, model, outcome.mixture, n_objects)
+                if self.verbose:
+                    value = reason if outcome is None else f"BIC {self.bic_table_[i, j]:.3f}"
+                    print(f"{model}, {number} components: {value}")
+        # Of equal values the one with the fewest components.
+        column, row = np.unravel_index(self.bic_table_.T.argmin(), shape[::-1])
+        self.model_, self.n_components_ = self.covariance_models_[row], self.component_numbers_[column]
+        self.bic_ = float(self.bic_table_[row, column])
+        best, reason = candidates[self.model_, self.n_components_]
+        if best is None:
+            self._refuse(reason)
+        return best._replace(history=best.history - offset)
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise ValueError(
+            f"no mixture could be fitted with covariance_models={self.covariance_models!r} and "
+            f"n_components={self.n_components!r}: {reason}. Remove constant attributes and sums of others, or try "
+            "fewer components, a simpler model such as 'EII', or reg_covar=1e-6 times the variance of the data."
+        )
+
+    def _publish(self, best: Outcome, n_objects: int, centre: FloatArray, scale: float) -> None:
+        self.weights_, means, covariances = best.mixture
+        self.means_ = means * scale + centre
+        self.covariances_ = covariances * scale**2
+        self.n_parameters_ = n_free_parameters(self.model_, *means.shape)
+        self.log_likelihood_history_ = best.history
+        self.lower_bound_ = float(best.history[-1] / n_objects)
+        self.n_iter_ = len(best.history)
+        self.converged_ = best.converged
+
+    def _posterior(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        check_is_fitted(self)
+        data = validate_data(self, X, dtype=np.float64, reset=False)
+        return posterior(data, Mixture(self.weights_, self.means_, self.covariances_))
+
+
+def _numbers(n_components: Any, n_objects: int) -> list[int]:
+    several = isinstance(n_components, Iterable) and not isinstance(n_components, str)
+    numbers = list(n_components) if several else [n_components]
+    if not numbers:
+        raise ValueError("n_components holds no number; give at least one.")
+    for number in numbers:
+        check_integer("n_components", number, 1)
+    if min(numbers) > n_objects:
+        raise ValueError(f"n_components={n_components!r} is more than the {n_objects} objects; give fewer.")
+    return list(dict.fromkeys(int(number) for number in numbers))
+
+
+def _models(covariance_models: Any, n_features: int) -> list[str]:
+    """The names of the models; with one attribute only their first letter matters."""
+    if isinstance(covariance_models, str) and covariance_models == "auto":
+        return list(ONE_DIMENSIONAL if n_features == 1 else MULTIVARIATE)
+    names = [covariance_models] if isinstance(covariance_models, str) else list(covariance_models)
+    if not names:
+        raise ValueError("covariance_models holds no name; give at least one, or 'auto'.")
+    allowed = [*MULTIVARIATE, *(ONE_DIMENSIONAL if n_features == 1 else ())]
+    for name in names:
+        check_choice("covariance_models", name, ["auto", *allowed] if len(names) == 1 else allowed)
+    return list(dict.fromkeys(name[0] if n_features == 1 else name for name in names))
+
+
+def _given_responsibilities(init: Any, n_objects: int, number: int) -> FloatArray:
+    given = check_array(init, ensure_2d=False, dtype=None, input_name="init")
+    if given.ndim == 1:
+        names, labels = np.unique(given, return_inverse=True)
+        if len(given) == n_objects and len(names) == number:
+            return np.eye(number)[labels]
+    elif given.shape == (n_objects, number):
+        shares: FloatArray = given.astype(np.float64)
+        if (shares >= 0).all() and np.allclose(shares.sum(axis=1), 1, rtol=0, atol=1e-6):
+            return shares
+    raise ValueError(
+        f"init must be labels of {n_objects} objects in {number} clusters, or probabilities of shape "
+        f"{(n_objects, number)} that are not negative and add up to one in each row, got shape {given.shape}."
+    )
+
+
+def _centre(data: FloatArray) -> FloatArray:
+    """The mean, without rounding where an attribute is constant: there its variance has to be zero."""
+    constant = (data == data[0]).all(axis=0)
+    return np.asarray(np.where(constant, data[0], data.mean(axis=0)))
+
+
+def _power_of_two(data: FloatArray) -> float:
+    """About the standard deviation of the data: dividing by it rounds nothing, and squares cannot overflow."""
+    with np.errstate(all="ignore"):
+        spread = np.ptp(data, axis=0).max()
+    return float(2.0 ** np.round(np.log2(spread))) if 0 < spread < np.inf else 1.0
+
+
+__all__ = ["ParsimoniousGaussianMixture"]

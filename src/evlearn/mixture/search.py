@@ -1,0 +1,120 @@
+"""All models with all numbers of components, each from all starts: the mixtures among which BIC chooses."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from evlearn.belief.types import FloatArray
+from evlearn.mixture.covariance_models import n_free_parameters
+from evlearn.mixture.em import Mixture, Outcome, SingularCovariance, run_em
+from evlearn.threads import one_blas_thread
+
+
+class Candidate(NamedTuple):
+    """The best mixture of a model with a number of components, or why there is none.
+
+    Attributes
+    ----------
+    outcome : Outcome or None
+        Where EM ended, without responsibilities.
+    reason : str
+        Why there is none.
+    """
+
+    outcome: Outcome | None
+    reason: str
+
+
+class Settings(NamedTuple):
+    """How EM runs; see `run_em`."""
+
+    tol: float
+    max_iter: int
+    reg_covar: float
+
+
+def search(
+    X: FloatArray,
+    models: Sequence[str],
+    starts: dict[int, list[FloatArray]],
+    settings: Settings,
+    n_jobs: int | None,
+) -> dict[tuple[str, int], Candidate]:
+    """Fit each model with each number of components.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The objects, centred.
+    models : sequence of str
+        Names of covariance models.
+    starts : dict of int to list of ndarray
+        Responsibilities, or labels, to start from, by the number of components.
+    settings : Settings
+        How EM runs.
+    n_jobs : int or None
+        How many workers; see joblib. The result does not depend on it.
+
+    Returns
+    -------
+    dict of (str, int) to Candidate
+        What was found.
+    """
+    pairs = [(model, number) for number in starts for model in models]
+    # Of one component nothing is equal or different: several names are one model.
+    tasks = list(dict.fromkeys((_simplest(*pair), pair[1]) for pair in pairs))
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_best_of_starts)(X, starts[number], model, number, settings) for model, number in tasks
+    )
+    by_task = dict(zip(tasks, found, strict=True))
+    return {(model, number): by_task[_simplest(model, number), number] for model, number in pairs}
+
+
+def bic(log_likelihood: float, model: str, mixture: Mixture, n_objects: int) -> float:
+    """The Bayesian information criterion, in the sign of scikit-learn: lower is better.
+
+    Parameters
+    ----------
+    log_likelihood : float
+        The log-likelihood of all objects.
+    model : str
+        The covariance model.
+    mixture : Mixture
+        The mixture.
+    n_objects : int
+        How many objects there are.
+
+    Returns
+    -------
+    float
+        The criterion.
+    """
+    return float(n_free_parameters(model, *mixture.means.shape) * np.log(n_objects) - 2 * log_likelihood)
+
+
+def _simplest(model: str, number: int) -> str:
+    if number > 1 or len(model) == 1:
+        return "E" if number == 1 else model
+    return "EII" if model.endswith("II") else "EEI" if model.endswith("I") else "EEE"
+
+
+def _best_of_starts(
+    X: FloatArray, starts: Sequence[FloatArray], model: str, number: int, settings: Settings
+) -> Candidate:
+    best, reason = None, "there are fewer objects than components"
+    with one_blas_thread():
+        for start in starts:
+            responsibilities = start if start.ndim == 2 else np.eye(number)[start]
+            try:
+                outcome = run_em(X, responsibilities, model, **settings._asdict())
+            except SingularCovariance as error:
+                reason = str(error)
+                continue
+            if best is None or outcome.history[-1] > best.history[-1]:
+                best = outcome._replace(responsibilities=np.empty((0, number)))
+    return Candidate(best, reason)
+
+
+__all__ = ["Candidate", "Settings", "bic", "search"]
