@@ -1,3 +1,5 @@
-import pytest
+"""Without torch there is nothing to test here."""
 
-pytest.importorskip("torch", reason="torch is not installed")
+import importlib.util
+
+collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["test_*.py"]
