@@ -397,6 +397,31 @@ def test_identical_objects_are_an_error_and_never_nan(c):
         ParsimoniousGaussianMixture(c, random_state=0).fit(np.ones((10, 2)))
 
 
+@pytest.mark.parametrize("name", MULTIVARIATE)
+def test_clusters_that_are_far_apart_are_no_failure(name):
+    random = np.random.default_rng(0)
+    X = random.standard_normal((60, 2)) + 1e7 * (np.arange(60) % 2)[:, None]
+    model = ParsimoniousGaussianMixture(2, covariance_models=name, random_state=0).fit(X)
+    assert adjusted_rand_score(np.arange(60) % 2, model.predict(X)) == 1
+    assert np.diagonal(model.covariances_, axis1=1, axis2=2).max() < 3
+
+
+@pytest.mark.parametrize("name", MULTIVARIATE)
+def test_no_component_is_flat_or_endless_on_a_grid(name):
+    X = np.random.default_rng(0).integers(3, size=(100, 2))
+    model = ParsimoniousGaussianMixture(3, covariance_models=[name, "EII"], random_state=0).fit(X)
+    values = np.linalg.eigvalsh(model.covariances_)
+    assert values.min() > 1e-6
+    assert values.max() < 10
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200, 1e308])
+def test_data_whose_squares_are_lost_are_an_error(scale):
+    X = scale * np.array([[-1.0, 0.0], [1.0, 1.0], [0.0, 0.5], [0.3, 0.3]])
+    with pytest.raises(ValueError, match="change its units"):
+        ParsimoniousGaussianMixture().fit(X)
+
+
 def test_identical_objects_have_identical_probabilities(iris, iris_fit):
     X = np.repeat(iris[0][::10], 2, axis=0)
     probabilities = iris_fit.predict_proba(X)

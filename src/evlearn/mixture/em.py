@@ -9,7 +9,8 @@ from evlearn.belief.types import FloatArray
 from evlearn.mixture.covariance_models import MODELS
 from evlearn.slices import row_blocks
 
-# Below this share of its variance, in all or in the component, what is left of an attribute is rounding.
+# What is left of an attribute is rounding below this share of its variance in the component, given the others, and
+# below the square of this share of its range among all objects.
 SINGULAR = 1e-12
 
 
@@ -103,7 +104,10 @@ def run_em(
         If a covariance becomes singular, or a component vanishes.
     """
     state = None
-    floor = SINGULAR * X.var(axis=0)
+    ranges = np.ptp(X, axis=0)
+    floor = np.square(SINGULAR * ranges)
+    # Where volumes are equal, a component that is flat in one direction is endless in others.
+    ceiling = 1e4 * np.square(ranges.max()) + reg_covar
     total = float(len(X)) if weights is None else float(weights.sum())
     shares = np.ascontiguousarray(responsibilities.T)
     history: list[float] = []
@@ -118,6 +122,8 @@ def run_em(
             covariances, state = _step(model, scatter, counts, state)
             mixture = Mixture(counts / total, means, covariances)
             variances = np.diagonal(covariances, axis1=1, axis2=2)
+            if not variances.max() <= ceiling:
+                raise SingularCovariance("a covariance matrix is singular")
             logs, shares = _posterior(joint_logs(X, mixture, floor + SINGULAR * variances))
             history.append(float(logs.sum() if weights is None else logs @ weights))
             converged = len(history) > 1 and history[-1] - history[-2] < tol * total

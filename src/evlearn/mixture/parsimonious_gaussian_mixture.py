@@ -158,7 +158,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         self.component_numbers_ = _numbers(self.n_components, len(data))
         self.covariance_models_ = _models(self.covariance_models, data.shape[1])
-        centre, scale = _centre(data), _power_of_two(data)
+        scale, centre = _power_of_two(data), _centre(data)
         coordinates = (data - centre) / scale
         settings = Settings(self.tol, self.max_iter, self.reg_covar / scale**2)
         candidates = search(coordinates, self.covariance_models_, self._starts(coordinates), settings, self.n_jobs)
@@ -417,10 +417,14 @@ def _centre(data: FloatArray) -> FloatArray:
 
 
 def _power_of_two(data: FloatArray) -> float:
-    """About the standard deviation of the data: dividing by it rounds nothing, and squares cannot overflow."""
-    with np.errstate(all="ignore"):
-        spread = np.ptp(data, axis=0).max()
-    return float(2.0 ** np.round(np.log2(spread))) if 0 < spread < np.inf else 1.0
+    """About the range of the data: dividing by it rounds nothing."""
+    with np.errstate(over="ignore"):
+        spread = float(np.ptp(data, axis=0).max())
+    if spread == 0:
+        return 1.0
+    if not 1e-140 < spread < 1e140:
+        raise ValueError(f"X has a range of {spread:g}, the square of which is lost; change its units.")
+    return float(2.0 ** np.round(np.log2(spread)))
 
 
 __all__ = ["ParsimoniousGaussianMixture"]
