@@ -23,6 +23,7 @@ from evlearn.parameters import check_choice, check_integer
 from evlearn.partition import CredalPartition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
+from evlearn.plotting.fitted import predicted_partition, predicts_masses
 from evlearn.plotting.legends import cluster_key, draw_legend, key, shortened
 from evlearn.plotting.plane import cut
 from evlearn.plotting.sampling import sample
@@ -188,7 +189,7 @@ class MassContourDisplay:
         check_integer("max_points", max_points, 0)
         if not np.isfinite(eps) or eps < 0:
             raise ValueError(f"eps must be a number of at least 0, got {eps!r}.")
-        if not hasattr(estimator, "predict_mass"):
+        if not predicts_masses(estimator):
             raise ValueError(f"estimator must have predict_mass, which says masses of new objects: {estimator!r}.")
         values, plane, names = cut(X, features)
         drawn = sample(
@@ -401,8 +402,7 @@ def _predict(estimator: Any, values: FloatArray, like: Any) -> CredalPartition:
     # A frame where a frame was given: the estimator may know its columns by name.
     known = type(like).__module__.partition(".")[0] in ("pandas", "polars")
     table = type(like)(dict(zip(like.columns, values.T, strict=True))) if known else values
-    said: CredalPartition = estimator.predict_mass(table)
-    return said
+    return predicted_partition(estimator, table)
 
 
 def _title(of: str, sets: Sequence[Any] | None, labels: list[str], fixed: list[str]) -> str:

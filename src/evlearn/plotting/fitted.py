@@ -1,7 +1,8 @@
-"""What a fitted estimator hands to a picture."""
+"""What a fitted estimator, or a pipeline that ends in one, hands to a picture."""
 
 from typing import Any
 
+from evlearn.cluster.pipelines import split_pipeline
 from evlearn.partition import CredalPartition
 
 
@@ -18,10 +19,46 @@ def fitted_partition(estimator: Any) -> CredalPartition:
     CredalPartition
         The partition.
     """
-    fitted = getattr(estimator, "credal_partition_", None)
+    fitted = getattr(split_pipeline(estimator)[1], "credal_partition_", None)
     if not isinstance(fitted, CredalPartition):
         raise ValueError(
             f"estimator must be fitted and have a credal_partition_, got {estimator!r}; "
             "call its fit first, or use from_partition."
         )
     return fitted
+
+
+def predicts_masses(estimator: Any) -> bool:
+    """Whether an estimator says masses of new objects.
+
+    Parameters
+    ----------
+    estimator : object
+        The estimator.
+
+    Returns
+    -------
+    bool
+        Whether it does.
+    """
+    return hasattr(split_pipeline(estimator)[1], "predict_mass")
+
+
+def predicted_partition(estimator: Any, X: Any) -> CredalPartition:
+    """What an estimator says about objects.
+
+    Parameters
+    ----------
+    estimator : fitted estimator of evlearn
+        Has ``predict_mass``.
+    X : array-like or data frame of shape (n_objects, n_attributes)
+        The objects.
+
+    Returns
+    -------
+    CredalPartition
+        The partition.
+    """
+    before, clusterer = split_pipeline(estimator)
+    said: CredalPartition = clusterer.predict_mass(X if before is None else before.transform(X))
+    return said

@@ -11,6 +11,7 @@ from matplotlib.legend import Legend
 from matplotlib.ticker import MaxNLocator
 
 from evlearn.belief.types import FloatArray
+from evlearn.cluster.pipelines import split_pipeline
 from evlearn.parameters import check_choice
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
@@ -105,6 +106,7 @@ class ObjectiveDisplay:
         ObjectiveDisplay
             The picture, drawn.
         """
+        estimator = split_pipeline(estimator)[1]
         missing = [
             attribute
             for attribute in ("objective_history_", "n_iter_", "converged_")

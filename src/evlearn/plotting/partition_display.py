@@ -21,7 +21,7 @@ from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.partition import CredalPartition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.fitted import fitted_partition
+from evlearn.plotting.fitted import fitted_partition, predicted_partition, predicts_masses
 from evlearn.plotting.hulls import cluster_hulls
 from evlearn.plotting.legends import cluster_key, draw_legend, key, shortened
 from evlearn.plotting.plane import place
@@ -414,10 +414,9 @@ def _partition_of(estimator: Any, X: Any) -> CredalPartition:
     n_objects = X.shape[0] if hasattr(X, "shape") and len(X.shape) else len(X)
     if n_objects == len(fitted):
         return fitted
-    if not hasattr(estimator, "predict_mass"):
+    if not predicts_masses(estimator):
         raise ValueError(
             f"X has {n_objects} rows but estimator was fitted on {len(fitted)} objects, and it has no "
             "predict_mass for new ones; give the data it was fitted on."
         )
-    predicted: CredalPartition = estimator.predict_mass(X)
-    return predicted
+    return predicted_partition(estimator, X)

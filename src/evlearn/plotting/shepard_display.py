@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from evlearn.belief.types import FloatArray
+from evlearn.cluster.pipelines import split_pipeline
 from evlearn.plotting.axes import open_axes
 from evlearn.slices import row_blocks
 
@@ -90,6 +91,7 @@ class ShepardDisplay:
         ShepardDisplay
             The picture, drawn.
         """
+        estimator = split_pipeline(estimator)[1]
         missing = [name for name in ("transformed_dissimilarities_", "conflict_") if not hasattr(estimator, name)]
         if missing:
             raise ValueError(
