@@ -4,6 +4,8 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from evlearn.partition import CredalPartition
+
 
 def split_pipeline(estimator: Any) -> tuple[Pipeline | None, Any]:
     """What comes before the clusterer, and the clusterer.
@@ -23,3 +25,23 @@ def split_pipeline(estimator: Any) -> tuple[Pipeline | None, Any]:
     if not isinstance(estimator, Pipeline):
         return None, estimator
     return (estimator[:-1] if len(estimator) > 1 else None), estimator[-1]
+
+
+def predicted_partition(estimator: Any, X: Any) -> CredalPartition:
+    """What an estimator, or a pipeline that ends in one, says about objects.
+
+    Parameters
+    ----------
+    estimator : fitted estimator of evlearn
+        Its last step has ``predict_mass``.
+    X : array-like or data frame of shape (n_objects, n_attributes)
+        The objects.
+
+    Returns
+    -------
+    CredalPartition
+        The partition.
+    """
+    before, clusterer = split_pipeline(estimator)
+    said: CredalPartition = clusterer.predict_mass(X if before is None else before.transform(X))
+    return said

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from evlearn.belief.types import FloatArray
 from evlearn.blocks import open_rows
 from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, RECM
-from evlearn.cluster.pipelines import split_pipeline
+from evlearn.cluster.pipelines import predicted_partition, split_pipeline
 from evlearn.command_line.progress import Progress
 from evlearn.command_line.results import check_output, open_writer
 from evlearn.command_line.sample import Sample
@@ -214,10 +214,12 @@ def _scale(chunks: Iterator[Chunk]) -> StandardScaler:
 def _gathered(chunks: Iterator[Chunk], scaler: StandardScaler | None) -> Iterator[Any]:
     """All rows in memory, or, if these are too many, rows in a temporary file."""
     parts: list[FloatArray] = []
+    size = 0
     blocks = (chunk.values if scaler is None else scaler.transform(chunk.values) for chunk in chunks)
     for block in blocks:
         parts.append(block)
-        if sum(part.size for part in parts) > _IN_MEMORY:
+        size += block.size
+        if size > _IN_MEMORY:
             with open_rows(chain(parts, blocks)) as rows:
                 yield rows
             return
@@ -262,8 +264,7 @@ def _tell(
 
 def _judge(model: Any, values: FloatArray) -> CredalPartition:
     with _nameless():
-        judged: CredalPartition = split_pipeline(model)[1].predict_mass(_seen(model, values))
-    return judged
+        return predicted_partition(model, values)
 
 
 def _seen(model: Any, values: FloatArray) -> FloatArray:

@@ -263,7 +263,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
             The criterion.
         """
         logs = self.score_samples(X)
-        return float(self.n_parameters_ * np.log(len(logs)) - 2 * logs.sum())
+        return bic(float(logs.sum()), self.model_, self._mixture(), len(logs))
 
     def aic(self, X: Any) -> float:
         """Akaike's information criterion: lower is better.
@@ -366,7 +366,10 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
     def _posterior(self, X: Any) -> tuple[FloatArray, FloatArray]:
         check_is_fitted(self)
         data = validate_data(self, X, dtype=np.float64, reset=False)
-        return posterior(data, Mixture(self.weights_, self.means_, self.covariances_))
+        return posterior(data, self._mixture())
+
+    def _mixture(self) -> Mixture:
+        return Mixture(self.weights_, self.means_, self.covariances_)
 
 
 def _numbers(n_components: Any, n_objects: int) -> list[int]:

@@ -38,8 +38,6 @@ class Known:
     @property
     def objects(self) -> IntArray:
         """All objects that something is known of, in the order in which `split` wants their masses."""
-        if len(self.labelled) + len(self.pairs) == 0:
-            return self.labelled
         return np.concatenate([self.labelled, self.pairs[:, 0], self.pairs[:, 1]])
 
     def split(self, masses: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -87,9 +87,30 @@ class Losses:
         Tensor
             A number.
         """
-        n = len(masses)
-        squares = (masses @ self.conflict @ masses.T - targets) ** 2
-        return (squares.sum() - squares.diagonal().sum()) / (n * (n - 1))
+        return self.share_of_pairs(masses, masses, targets, 0)
+
+    def share_of_pairs(self, own: Tensor, everybody: Tensor, targets: Tensor, start: int) -> Tensor:
+        """The share that some objects have in the mean over all pairs.
+
+        Parameters
+        ----------
+        own : Tensor of shape (n_own, n_focal_sets)
+            The masses of these objects.
+        everybody : Tensor of shape (n, n_focal_sets)
+            The masses of all, in which these stand one after the other.
+        targets : Tensor of shape (n_own, n)
+            Target conflicts.
+        start : int
+            Where the first of them stands.
+
+        Returns
+        -------
+        Tensor
+            A number.
+        """
+        n = len(everybody)
+        squares = (own @ self.conflict @ everybody.T - targets) ** 2
+        return (squares.sum() - squares.diagonal(offset=start).sum()) / (n * (n - 1))
 
     def some_pairs(self, masses: Tensor, partners: Tensor, targets: Tensor) -> Tensor:
         """The mean over some pairs.

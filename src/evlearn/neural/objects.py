@@ -33,13 +33,23 @@ class Seen(NamedTuple):
 class Objects(ABC):
     """The objects of a training set.
 
-    Attributes
+    Parameters
     ----------
     n_objects : int
         How many there are.
+    dissimilarity : Dissimilarity
+        How unlike they are.
+    transform : Transform
+        From dissimilarities to target conflicts.
+    like : Tensor
+        Where numbers live, and in which precision.
     """
 
-    n_objects: int
+    def __init__(self, n_objects: int, dissimilarity: Dissimilarity, transform: Transform, like: Tensor) -> None:
+        self.n_objects = n_objects
+        self._dissimilarity, self._transform, self._like = dissimilarity, transform, like
+        # Then a product of features gives all targets.
+        self._by_product = dissimilarity.euclidean and transform.kind == "exponential"
 
     @abstractmethod
     def see(self, indices: IntArray) -> Seen:
@@ -56,7 +66,6 @@ class Objects(ABC):
             Inputs and scores.
         """
 
-    @abstractmethod
     def targets(self, indices: IntArray) -> Tensor:
         """The target conflicts of some objects with each other.
 
@@ -70,6 +79,23 @@ class Objects(ABC):
         Tensor of shape (n, n)
             Target conflicts.
         """
+        if self._by_product:
+            return exponential_targets(self._features(indices))
+        distances = self._dissimilarity.square(indices, self._rows(indices))
+        return as_tensor(self._transform(distances), self._like)  # type: ignore[no-any-return]
+
+    @abstractmethod
+    def _rows(self, indices: IntArray) -> FloatArray:
+        """Rows as the user has them."""
+
+    @abstractmethod
+    def _features(self, indices: IntArray) -> Tensor:
+        """What is compared, centred, in units of d0."""
+
+    def _compared(self, rows: FloatArray) -> Tensor:
+        features = self._dissimilarity.features(rows)
+        # Centred, because large numbers leave nothing of small distances.
+        return as_tensor((features - features.mean(axis=0)) / self._transform.d0, self._like)  # type: ignore[no-any-return]
 
 
 class ArrayObjects(Objects):
@@ -92,15 +118,13 @@ class ArrayObjects(Objects):
     def __init__(
         self, data: FloatArray, reader: Reader, dissimilarity: Dissimilarity, transform: Transform, like: Tensor
     ) -> None:
-        self.n_objects = len(data)
-        self._data, self._dissimilarity, self._transform, self._like = data, dissimilarity, transform, like
+        super().__init__(len(data), dissimilarity, transform, like)
+        self._data = data
         inputs = reader.inputs(data)
         self._inputs = as_tensor(inputs, like)
         self._scores = as_tensor(reader.scores(inputs), like)
+        self._all_features = self._compared(data) if self._by_product else like
         self._last: tuple[Any, Tensor] = (None, like)
-        self._features = None
-        if dissimilarity.euclidean and transform.kind == "exponential":
-            self._features = as_tensor(_in_units(dissimilarity.features(data), transform.d0), like)
 
     def see(self, indices: IntArray) -> Seen:
         """What the network sees of some objects.
@@ -118,29 +142,17 @@ class ArrayObjects(Objects):
         chosen = self._positions(indices)
         return Seen(self._inputs[chosen], None if self._scores is None else self._scores[chosen])
 
+    def _rows(self, indices: IntArray) -> FloatArray:
+        return self._data[indices]
+
+    def _features(self, indices: IntArray) -> Tensor:
+        return self._all_features[self._positions(indices)]
+
     def _positions(self, indices: IntArray) -> Tensor:
         """The numbers as torch wants them; those of the last call are not sent again."""
         if indices is not self._last[0]:
             self._last = (indices, torch.from_numpy(indices).to(self._like.device))
         return self._last[1]
-
-    def targets(self, indices: IntArray) -> Tensor:
-        """The target conflicts of some objects with each other.
-
-        Parameters
-        ----------
-        indices : ndarray of int of shape (n,)
-            Their numbers.
-
-        Returns
-        -------
-        Tensor of shape (n, n)
-            Target conflicts.
-        """
-        if self._features is not None:
-            return exponential_targets(self._features[self._positions(indices)])
-        distances = self._dissimilarity.square(indices, self._data[indices])
-        return as_tensor(self._transform(distances), self._like)  # type: ignore[no-any-return]
 
 
 class RowObjects(Objects):
@@ -163,19 +175,9 @@ class RowObjects(Objects):
     def __init__(
         self, rows: Rows, reader: Reader, dissimilarity: Dissimilarity, transform: Transform, like: Tensor
     ) -> None:
-        self.n_objects = len(rows)
-        self._rows, self._reader, self._dissimilarity = rows, reader, dissimilarity
-        self._transform, self._like = transform, like
+        super().__init__(len(rows), dissimilarity, transform, like)
+        self._source, self._reader = rows, reader
         self._last: tuple[IntArray, FloatArray] = (np.empty(0, dtype=np.intp), np.empty((0, 0)))
-
-    def _take(self, indices: IntArray) -> FloatArray:
-        """Rows as the user has them; those that the last call began with are not read again."""
-        if not np.array_equal(indices, self._last[0][: len(indices)]):
-            order = np.argsort(indices, kind="stable")
-            found = np.empty((len(indices), self._rows.n_features))
-            found[order] = take(self._rows, indices[order])
-            self._last = (indices, found)
-        return self._last[1][: len(indices)]
 
     def see(self, indices: IntArray) -> Seen:
         """What the network sees of some objects.
@@ -190,34 +192,17 @@ class RowObjects(Objects):
         Seen
             Inputs and scores.
         """
-        inputs = self._reader.inputs(self._take(indices))
+        inputs = self._reader.inputs(self._rows(indices))
         return Seen(as_tensor(inputs, self._like), as_tensor(self._reader.scores(inputs), self._like))
 
-    def targets(self, indices: IntArray) -> Tensor:
-        """The target conflicts of some objects with each other.
+    def _rows(self, indices: IntArray) -> FloatArray:
+        """Rows as the user has them; those that the last call began with are not read again."""
+        if not np.array_equal(indices, self._last[0][: len(indices)]):
+            self._last = (indices, take(self._source, indices))
+        return self._last[1][: len(indices)]
 
-        Parameters
-        ----------
-        indices : ndarray of int of shape (n,)
-            Their numbers.
-
-        Returns
-        -------
-        Tensor of shape (n, n)
-            Target conflicts.
-        """
-        rows = self._take(indices)
-        if self._dissimilarity.euclidean and self._transform.kind == "exponential":
-            features = _in_units(self._dissimilarity.features(rows), self._transform.d0)
-            return exponential_targets(as_tensor(features, self._like))
-        distances = self._dissimilarity.square(indices, rows)
-        return as_tensor(self._transform(distances), self._like)  # type: ignore[no-any-return]
-
-
-def _in_units(features: FloatArray, d0: float) -> FloatArray:
-    """Features in units of d0, and centred, because large numbers leave nothing of small distances."""
-    centred: FloatArray = features - features.mean(axis=0)
-    return centred / d0
+    def _features(self, indices: IntArray) -> Tensor:
+        return self._compared(self._rows(indices))
 
 
 def exponential_targets(features: Tensor) -> Tensor:

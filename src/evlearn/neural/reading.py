@@ -173,14 +173,17 @@ def take(rows: Rows, indices: IntArray) -> FloatArray:
     rows : Rows
         All rows.
     indices : ndarray of int of shape (n,)
-        Which of them, in order.
+        Which of them. They are read in the order of the file.
 
     Returns
     -------
     ndarray of shape (n, n_features)
         The rows.
     """
-    found: FloatArray = np.asarray(rows.take(indices), dtype=np.float64) + rows.origin
+    order = np.argsort(indices, kind="stable")
+    found = np.empty((len(indices), rows.n_features))
+    found[order] = rows.take(indices[order])
+    found += rows.origin
     return found
 
 

@@ -54,12 +54,9 @@ def example_masses(problem: Problem, random: np.random.RandomState) -> tuple[Int
         tol=1e-3,
         random_state=random,
     )
-    order = np.argsort(chosen, kind="stable")  # files are read in order
-    data = np.empty((len(chosen), rows.n_features))
-    data[order] = take(rows, chosen[order])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is but a start
-        found = method.fit(problem.dissimilarity.square(chosen, data)).credal_partition_
+        found = method.fit(problem.dissimilarity.square(chosen, take(rows, chosen))).credal_partition_
     if len(labelled) == 0:
         return chosen, found.masses
     clusters = dict(zip(known.labelled, known.clusters, strict=True))

@@ -53,7 +53,7 @@ class Training:
     converged: bool = False
     interrupted: bool = False
 
-    def note(self, network: nn.Module, value: float) -> bool:
+    def note(self, network: nn.Module, value: float) -> None:
         """Write down the loss of weights, and the weights if they are the best so far.
 
         Parameters
@@ -62,18 +62,11 @@ class Training:
             The network.
         value : float
             Its loss.
-
-        Returns
-        -------
-        bool
-            Whether they are the best.
         """
         self.history.append(value)
-        better = value < self.objective
-        if better:
+        if value < self.objective:
             self.objective = value
             self.state = copy.deepcopy(network.state_dict())
-        return better
 
 
 def known_loss(masses: Tensor, stress: Tensor, network: EvidentialNetwork, losses: Losses, known: Known) -> Tensor:
@@ -365,8 +358,6 @@ class _Run:
         extra = known.objects
         masses = self._call(*self._objects.see(np.concatenate([own, extra]) if len(extra) else own))
         stress = self._stress(masses[: len(own)], part, [len(share) for share in shares])
-        if len(extra) == 0:
-            return stress + self._losses.weights(self._network.body)
         return known_loss(masses[len(own) :], stress, self._network, self._losses, known)
 
     def _stress(self, own: Tensor, part: IntArray, sizes: list[int]) -> Tensor:
@@ -374,9 +365,8 @@ class _Run:
         if len(sizes) == 1:
             return self._losses.all_pairs(own, targets)
         start = sum(sizes[: process_number()])
-        everybody: Tensor = Gather.apply(own, sizes)  # type: ignore[no-untyped-call]
-        squares = (own @ self._losses.conflict @ everybody.T - targets[start : start + len(own)]) ** 2
-        share = (squares.sum() - squares.diagonal(offset=start).sum()) / (len(part) * (len(part) - 1))
+        everybody = Gather.apply(own, sizes)  # type: ignore[no-untyped-call]
+        share = self._losses.share_of_pairs(own, everybody, targets[start : start + len(own)], start)
         return share * len(sizes)  # gradients of processes are averaged
 
     def _judge(self) -> float:

@@ -19,7 +19,6 @@ from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 
 _GID = "evlearn-cluster-number"  # by which curves that are there already are counted
-_LINE_STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 _RULES = ("smallest", "largest", "elbow")
 _CRITERIA = {"nonspecificity": "smallest", "objective": "elbow"}
 # The nonspecificity of one cluster is zero, whatever the data.
@@ -230,7 +229,7 @@ class ClusterNumberDisplay:
         number = sum(line.get_gid() == _GID for line in self.ax_.lines)
         look: dict[str, Any] = {
             "color": palette.cluster_shade(number),
-            "linestyle": _LINE_STYLES[number % len(_LINE_STYLES)],
+            "linestyle": palette.line_style(number),
             "linewidth": 1.6,
             "marker": palette.cluster_marker(number),
         }

@@ -19,11 +19,12 @@ from sklearn.utils import check_random_state
 
 from evlearn.belief import FocalSets
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.cluster.pipelines import predicted_partition
 from evlearn.parameters import check_choice, check_integer
 from evlearn.partition import CredalPartition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.fitted import predicted_partition, predicts_masses
+from evlearn.plotting.fitted import predicts_masses
 from evlearn.plotting.legends import cluster_key, draw_legend, key, shortened
 from evlearn.plotting.plane import cut
 from evlearn.plotting.sampling import sample

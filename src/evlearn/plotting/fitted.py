@@ -42,23 +42,3 @@ def predicts_masses(estimator: Any) -> bool:
         Whether it does.
     """
     return hasattr(split_pipeline(estimator)[1], "predict_mass")
-
-
-def predicted_partition(estimator: Any, X: Any) -> CredalPartition:
-    """What an estimator says about objects.
-
-    Parameters
-    ----------
-    estimator : fitted estimator of evlearn
-        Has ``predict_mass``.
-    X : array-like or data frame of shape (n_objects, n_attributes)
-        The objects.
-
-    Returns
-    -------
-    CredalPartition
-        The partition.
-    """
-    before, clusterer = split_pipeline(estimator)
-    said: CredalPartition = clusterer.predict_mass(X if before is None else before.transform(X))
-    return said

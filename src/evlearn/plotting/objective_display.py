@@ -17,7 +17,6 @@ from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 
 _GID = "evlearn-objective"  # by which lines that are there already are counted
-_LINE_STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 
 
 class ObjectiveDisplay:
@@ -159,7 +158,7 @@ class ObjectiveDisplay:
             values,
             label=self._label(),
             color=palette.cluster_shade(number),
-            linestyle=_LINE_STYLES[number % len(_LINE_STYLES)],
+            linestyle=palette.line_style(number),
             linewidth=1.6,
             marker=palette.cluster_marker(number),
             markevery=[-1] if len(values) else None,

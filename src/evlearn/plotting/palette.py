@@ -1,5 +1,7 @@
 """How clusters are told apart: by colours that colour-blind readers tell apart too, and by markers for print."""
 
+from typing import Any
+
 from matplotlib.colors import to_rgb
 
 #: What outliers are drawn in; no cluster has it.
@@ -20,6 +22,8 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "*")
 #: Markers that cover less than the circle at the same size are drawn larger.
 _AREAS = {"o": 1.0, "s": 0.9, "^": 1.1, "D": 0.75, "v": 1.1, "P": 1.2, "*": 1.8}
 _SHADE = 0.7
+#: Lines that can be told apart without colours.
+_LINE_STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 
 
 def cluster_color(cluster: int) -> str:
@@ -69,6 +73,22 @@ def cluster_marker(cluster: int) -> str:
         A filled marker of matplotlib.
     """
     return _MARKERS[cluster % len(_MARKERS)]
+
+
+def line_style(curve: int) -> Any:
+    """The style of a curve, among several on the same axes.
+
+    Parameters
+    ----------
+    curve : int
+        Its number.
+
+    Returns
+    -------
+    str or tuple
+        A line style of matplotlib.
+    """
+    return _LINE_STYLES[curve % len(_LINE_STYLES)]
 
 
 def marker_area(cluster: int, area: float) -> float:

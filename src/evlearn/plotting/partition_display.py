@@ -18,10 +18,11 @@ from matplotlib.transforms import ScaledTranslation
 from sklearn.utils import check_random_state
 
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.cluster.pipelines import predicted_partition
 from evlearn.partition import CredalPartition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.fitted import fitted_partition, predicted_partition, predicts_masses
+from evlearn.plotting.fitted import fitted_partition, predicts_masses
 from evlearn.plotting.hulls import cluster_hulls
 from evlearn.plotting.legends import cluster_key, draw_legend, key, shortened
 from evlearn.plotting.plane import place
