@@ -1,6 +1,7 @@
 """What is known about some objects: labels and constraints, or guides that stand in for labels."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Known:
     pairs: IntArray
     must: BoolArray
 
-    @property
+    @cached_property
     def objects(self) -> IntArray:
         """All objects that something is known of, in the order in which `split` wants their masses."""
         return np.concatenate([self.labelled, self.pairs[:, 0], self.pairs[:, 1]])

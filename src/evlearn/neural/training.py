@@ -355,9 +355,12 @@ class _Run:
     def _loss(self, part: IntArray, known: Known) -> Any:
         shares = [part] if self._n_processes == 1 else np.array_split(part, self._n_processes)
         own = shares[process_number()]
-        extra = known.objects
-        masses = self._call(*self._objects.see(np.concatenate([own, extra]) if len(extra) else own))
-        stress = self._stress(masses[: len(own)], part, [len(share) for share in shares])
+        extra, sizes = known.objects, [len(share) for share in shares]
+        if len(extra) == 0:  # slices of masses would be copied on the way back
+            stress = self._stress(self._call(*self._objects.see(own)), part, sizes)
+            return stress + self._losses.weights(self._network.body)
+        masses = self._call(*self._objects.see(np.concatenate([own, extra])))
+        stress = self._stress(masses[: len(own)], part, sizes)
         return known_loss(masses[len(own) :], stress, self._network, self._losses, known)
 
     def _stress(self, own: Tensor, part: IntArray, sizes: list[int]) -> Tensor:
