@@ -121,6 +121,7 @@ def descend(
     eta: float,
     tol: float,
     max_iter: int,
+    forms: FloatArray | None = None,
     penalty: Penalty | None = None,
     random: np.random.RandomState | None = None,
     report: Report | None = None,
@@ -141,6 +142,8 @@ def descend(
         The relative change that ends the descent.
     max_iter : int
         The largest number of sweeps.
+    forms : ndarray of shape (n_forms, n_focal_sets, n_focal_sets) or None, default=None
+        The symmetric forms of two mass functions that have targets; None for their conflict alone.
     penalty : Penalty or None, default=None
         What unmet constraints cost.
     random : RandomState or None, default=None
@@ -153,9 +156,10 @@ def descend(
     Descent
         The masses where it ended, also when the user interrupted it.
     """
-    C = np.ascontiguousarray(focal_sets.conflict_matrix)
+    forms = focal_sets.conflict_matrix[None] if forms is None else forms
+    C = np.ascontiguousarray(forms).reshape(-1, len(focal_sets))
     M = np.array(masses, dtype=np.float64, order="C")
-    Y = np.ascontiguousarray(M @ C)
+    Y = np.concatenate(M @ forms)
     n_objects = len(M)
     terms = (penalty or Penalty.of(PairwiseConstraints(), 0, focal_sets)).kernel_terms(n_objects, 2 * eta)
     additive = pairs.symmetric if isinstance(pairs, PairGraph) else True
@@ -276,24 +280,24 @@ def best_start(
     return min(states, key=lambda one: one.objective).masses
 
 
-def rows_against(delta: FloatArray, masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
+def rows_against(delta: FloatArray, masses: FloatArray, forms: FloatArray) -> FloatArray:
     """The best mass function of each row of targets against objects whose masses are known.
 
     Parameters
     ----------
-    delta : ndarray of shape (n_rows, n_known)
-        Target conflicts with the known objects.
+    delta : ndarray of shape (n_rows, n_forms * n_known)
+        Targets with the known objects, for one form after the other.
     masses : ndarray of shape (n_known, n_focal_sets)
         Their masses.
-    focal_sets : FocalSets
-        What the columns stand for.
+    forms : ndarray of shape (n_forms, n_focal_sets, n_focal_sets)
+        The symmetric forms that have targets: the conflict matrix, for EVCLUS.
 
     Returns
     -------
     ndarray of shape (n_rows, n_focal_sets)
         Masses.
     """
-    Y = masses @ focal_sets.conflict_matrix
+    Y = np.concatenate(masses @ forms)
     linear = -(delta @ Y.astype(delta.dtype, copy=False)).astype(np.float64)
     solution = np.zeros_like(linear)
     solve_many((Y.T @ Y)[None], linear, solution)

@@ -95,8 +95,9 @@ class LandmarkModel:
         """
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         targets = self._targets(rows)
+        conflict = self.focal_sets.conflict_matrix[None]
         for block in row_blocks(len(rows), _BLOCK_ROWS):
-            out[block] = rows_against(targets(rows[block]), self.masses, self.focal_sets)
+            out[block] = rows_against(targets(rows[block]), self.masses, conflict)
         return out
 
     def _targets(self, X: FloatArray) -> Any:

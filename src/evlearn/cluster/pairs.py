@@ -75,7 +75,8 @@ class AllPairs:
     Attributes
     ----------
     delta : ndarray of shape (n_objects, n_objects)
-        Target conflicts, symmetric, zero on the diagonal.
+        Target conflicts, symmetric, zero on the diagonal. If there are targets for several forms: such matrices
+        side by side.
     """
 
     delta: FloatArray
@@ -105,7 +106,8 @@ class AllPairs:
         total = 0.0
         for rows in row_blocks(self.n_objects, 1024):
             apart = M[rows] @ Y.T - self.delta[rows]
-            apart[np.arange(len(apart)), np.arange(rows.start, rows.stop)] = 0
+            for first in range(0, len(Y), self.n_objects):
+                apart[np.arange(len(apart)), first + np.arange(rows.start, rows.stop)] = 0
             total += float(np.einsum("ij,ij->", apart, apart))
         return total / 2
 
@@ -126,7 +128,8 @@ class PairGraph:
     indptr : ndarray of int of shape (n_objects + 1,)
         Where the partners of each object begin.
     indices : ndarray of int32
-        The partners.
+        The partners. If there are targets for several forms, object j has the number ``j + n_objects`` for the
+        second of them, and so on.
     delta : ndarray
         Their target conflicts.
     symmetric : bool

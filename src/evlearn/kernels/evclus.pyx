@@ -12,6 +12,10 @@ is a quadratic programme over the simplex (`simplex_qp`) with, up to the factor 
 Shapes: M and Y are (n, f), C and Z are (f, f), delta is (n, n) or runs along the pairs of a graph in CSR form
 (indptr (n + 1), indices and delta of its length). All of M and Y change in place. A sweep returns the exact change of
 :math:`J/(2\eta)`, for every pair is in the problem of both of its rows.
+
+There may be targets for several bilinear forms of two objects, instead of one for their conflict: then C is (k f, f),
+the forms one below the other, Y is (k n, f), the products of all objects with the first form, then with the next, and
+so on, delta is (n, k n), and partner j + n is object j as the second form sees it.
 """
 
 from libc.stdlib cimport calloc, free, malloc
@@ -122,10 +126,13 @@ cdef inline void add_constraints(
 
 
 cdef inline double update_row(
-    Buffers* buffers, double* m, double* y, const double* C, int f
+    Buffers* buffers, double* m, double* y, Py_ssize_t step, const double* C, int n_forms, int f
 ) noexcept nogil:
-    """Solve the row problem in the buffers from m; store m and y = C m; return the change of the objective."""
-    cdef int a, b
+    """Solve the row problem in the buffers from m; store m and y = C m; return the change of the objective.
+
+    The products with the next form are stored `step` numbers behind those with the one before.
+    """
+    cdef int a, b, k
     cdef double before, after, value
     before = objective(buffers.Q, buffers.u, m, f)
     for a in range(f):
@@ -136,11 +143,12 @@ cdef inline double update_row(
         return 0.0
     for a in range(f):
         m[a] = buffers.m[a]
-    for a in range(f):
-        value = 0.0
-        for b in range(f):
-            value += C[a * f + b] * m[b]
-        y[a] = value
+    for k in range(n_forms):
+        for a in range(f):
+            value = 0.0
+            for b in range(f):
+                value += C[(k * f + a) * f + b] * m[b]
+            y[k * step + a] = value
     return after - before
 
 
@@ -153,7 +161,7 @@ def sweep_graph(
     """Update the rows in `order`, each against its partners in the graph."""
     cdef:
         Py_ssize_t t, i
-        int f = <int>M.shape[1]
+        int f = <int>M.shape[1], n_forms = <int>(C.shape[0] // f)
         double change = 0.0
         bint constrained = constraint_partners.shape[0] > 0
         Buffers buffers
@@ -170,7 +178,7 @@ def sweep_graph(
                     buffers.u, &M[0, 0], constraint_indptr, constraint_partners, constraint_kinds, Z,
                     constraint_weight, i, f,
                 )
-            change += update_row(&buffers, &M[i, 0], &Y[i, 0], &C[0, 0], f)
+            change += update_row(&buffers, &M[i, 0], &Y[i, 0], M.shape[0] * f, &C[0, 0], n_forms, f)
     release(&buffers)
     return change
 
@@ -224,10 +232,10 @@ def sweep_all_pairs(
     const Py_ssize_t[::1] constraint_indptr, const Py_ssize_t[::1] constraint_partners,
     const unsigned char[::1] constraint_kinds, const double[:, :, ::1] Z, double constraint_weight,
 ):
-    """Update the rows in `order`, each against all others; the diagonal of delta must be zero."""
+    """Update the rows in `order`, each against all others; targets of an object with itself must be zero."""
     cdef:
         Py_ssize_t n = M.shape[0], t, i, j
-        int f = <int>M.shape[1], a, b
+        int f = <int>M.shape[1], n_forms = <int>(C.shape[0] // f), a, b, k
         double change = 0.0
         bint constrained = constraint_partners.shape[0] > 0
         Buffers buffers
@@ -240,27 +248,30 @@ def sweep_all_pairs(
     with nogil:
         # The sum of y y' over all objects; kept by rank-one changes, and summed anew with every sweep.
         memset(G, 0, f * f * sizeof(double))
-        for j in range(n):
+        for j in range(n_forms * n):
             for a in range(f):
                 for b in range(f):
                     G[a * f + b] += Y[j, a] * Y[j, b]
         for t in range(order.shape[0]):
             i = order[t]
             memset(buffers.u, 0, f * sizeof(double))
-            evlearn_sum(buffers.u, &Y[0, 0], &delta[i, 0], n, f)
-            for a in range(f):
-                for b in range(f):
-                    G[a * f + b] -= Y[i, a] * Y[i, b]
-                    buffers.Q[a * f + b] = G[a * f + b]
+            evlearn_sum(buffers.u, &Y[0, 0], &delta[i, 0], n_forms * n, f)
+            for k in range(n_forms):
+                for a in range(f):
+                    for b in range(f):
+                        G[a * f + b] -= Y[k * n + i, a] * Y[k * n + i, b]
+            for a in range(f * f):
+                buffers.Q[a] = G[a]
             if constrained:
                 add_constraints(
                     buffers.u, &M[0, 0], constraint_indptr, constraint_partners, constraint_kinds, Z,
                     constraint_weight, i, f,
                 )
-            change += update_row(&buffers, &M[i, 0], &Y[i, 0], &C[0, 0], f)
-            for a in range(f):
-                for b in range(f):
-                    G[a * f + b] += Y[i, a] * Y[i, b]
+            change += update_row(&buffers, &M[i, 0], &Y[i, 0], M.shape[0] * f, &C[0, 0], n_forms, f)
+            for k in range(n_forms):
+                for a in range(f):
+                    for b in range(f):
+                        G[a * f + b] += Y[k * n + i, a] * Y[k * n + i, b]
     free(G)
     release(&buffers)
     return change

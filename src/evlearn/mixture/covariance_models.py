@@ -13,7 +13,7 @@ import numpy as np
 from evlearn.belief.types import FloatArray
 
 # Covariances of a model, and where its inner iteration ended, for the next time.
-Step = Callable[[FloatArray, FloatArray, Any], tuple[FloatArray, Any]]
+Found = tuple[FloatArray, Any]
 
 INNER_TOL = 1e-8
 INNER_ITERATIONS = 100
@@ -27,13 +27,14 @@ class CovarianceModel(NamedTuple):
     Attributes
     ----------
     step : callable
-        From scatter matrices (n_components, d, d), counts (n_components,) and where its inner iteration ended the
-        last time (or None) to the covariances of largest likelihood, and where it ended now.
+        From scatter matrices (..., n_components, d, d), counts (..., n_components) and where its inner iteration
+        ended the last time (or None) to the covariances of largest likelihood, and where it ended now: an array
+        with the same leading axes, or None. What is singular gives numbers that are not finite.
     n_parameters : callable
         From the number of components and of attributes to the number of free parameters of the covariances.
     """
 
-    step: Step
+    step: Callable[[FloatArray, FloatArray, Any], Found]
     n_parameters: Callable[[int, int], int]
 
 
@@ -55,142 +56,181 @@ def n_free_parameters(model: str, n_components: int, n_features: int) -> int:
     return n_components - 1 + n_components * n_features + MODELS[model].n_parameters(n_components, n_features)
 
 
-def _eii(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
-    c, d, _ = scatter.shape
-    volume = _traces(scatter).sum() / (counts.sum() * d)
-    return np.tile(volume * np.eye(d), (c, 1, 1)), None
+def _eii(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+    d = scatter.shape[-1]
+    volume = _traces(scatter).sum(axis=-1) / (counts.sum(axis=-1) * d)
+    return _for_all(volume[..., None, None] * np.eye(d), counts), None
 
 
-def _vii(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
-    d = scatter.shape[1]
-    return (_traces(scatter) / (counts * d))[:, None, None] * np.eye(d), None
+def _vii(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+    d = scatter.shape[-1]
+    return (_traces(scatter) / (counts * d))[..., None, None] * np.eye(d), None
 
 
-def _eei(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
-    pooled = _diagonals(scatter).sum(axis=0) / counts.sum()
-    return np.tile(np.diag(pooled), (len(counts), 1, 1)), None
+def _eei(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+    pooled = _diagonals(scatter).sum(axis=-2) / counts.sum(axis=-1)[..., None]
+    return _for_all(_from_diagonals(pooled), counts), None
 
 
-def _vei(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
+def _vei(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
     volumes, shape = _volumes_and_shape(_diagonals(scatter), counts, state)
-    return _from_diagonals(np.outer(volumes, shape)), volumes
+    return _from_diagonals(volumes[..., None] * shape[..., None, :]), volumes
 
 
-def _evi(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
-    spreads = _diagonals(scatter)
-    sizes = _geometric_mean(spreads)
-    return _from_diagonals(spreads * (sizes.sum() / counts.sum() / sizes)[:, None]), None
+def _evi(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+    return _from_diagonals(_with_mean_volume(_diagonals(scatter), counts)), None
 
 
-def _vvi(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
-    return _from_diagonals(_diagonals(scatter) / counts[:, None]), None
+def _vvi(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+    return _from_diagonals(_diagonals(scatter) / counts[..., None]), None
 
 
-def _eee(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
-    return np.tile(scatter.sum(axis=0) / counts.sum(), (len(counts), 1, 1)), None
+def _eee(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+    return _for_all(scatter.sum(axis=-3) / counts.sum(axis=-1)[..., None, None], counts), None
 
 
-def _vee(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
-    d = scatter.shape[1]
-    volumes = _traces(scatter) / (counts * d) if state is None else state
-    for _ in range(INNER_ITERATIONS):
-        common = np.tensordot(1 / volumes, scatter, axes=1)
-        common /= np.exp(np.linalg.slogdet(common)[1] / d)
-        before = volumes
+def _vee(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+    d = scatter.shape[-1]
+    flat = scatter.reshape(*counts.shape, d * d)
+
+    def improve(volumes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        common = (scatter / volumes[..., None, None]).sum(axis=-3)
+        signs, logs = np.linalg.slogdet(common)
+        common /= np.where(signs > 0, np.exp(logs / d), np.nan)[..., None, None]
         # The trace of a product of symmetric matrices is the sum over their entries.
-        volumes = scatter.reshape(len(counts), -1) @ np.linalg.inv(common).ravel() / (d * counts)
-        if np.abs(volumes - before).max() <= INNER_TOL * volumes.min():
-            break
-    return volumes[:, None, None] * common, volumes
+        inverses = _where_finite(np.linalg.inv, common).reshape(*counts.shape[:-1], d * d, 1)
+        return (flat @ inverses)[..., 0] / (d * counts), common
+
+    start = _traces(scatter) / (counts * d) if state is None else state
+    volumes, common = _settled(improve, start)
+    return volumes[..., None, None] * common[..., None, :, :], volumes
 
 
-def _eve(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
-    return _common_orientation(scatter, counts, state, equal_volumes=True)
+def _eve(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+    return _common_orientation(scatter, counts, state, _with_mean_volume)
 
 
-def _vve(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
-    return _common_orientation(scatter, counts, state, equal_volumes=False)
+def _vve(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+    return _common_orientation(scatter, counts, state, lambda spreads, counts: spreads / counts[..., None])
 
 
-def _eev(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
+def _eev(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
     spreads, axes = np.linalg.eigh(scatter)
-    return _from_axes(axes, np.tile(spreads.sum(axis=0) / counts.sum(), (len(counts), 1))), None
+    pooled = spreads.sum(axis=-2) / counts.sum(axis=-1)[..., None]
+    return _from_axes(axes, pooled[..., None, :]), None
 
 
-def _vev(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
+def _vev(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
     spreads, axes = np.linalg.eigh(scatter)
     volumes, shape = _volumes_and_shape(spreads, counts, state)
-    return _from_axes(axes, np.outer(volumes, shape)), volumes
+    return _from_axes(axes, volumes[..., None] * shape[..., None, :]), volumes
 
 
-def _evv(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
-    sizes = np.exp(np.linalg.slogdet(scatter)[1] / scatter.shape[1])
-    return scatter * (sizes.sum() / counts.sum() / sizes)[:, None, None], None
+def _evv(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+    sizes = np.exp(np.linalg.slogdet(scatter)[1] / scatter.shape[-1])
+    return scatter * _shares_of_mean(sizes, counts)[..., None, None], None
 
 
-def _vvv(scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
-    return scatter / counts[:, None, None], None
+def _vvv(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
+    return scatter / counts[..., None, None], None
+
+
+def _settled(
+    improve: Callable[[FloatArray], tuple[FloatArray, FloatArray]], volumes: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Repeat `improve`, from volumes to better ones and what belongs to them, until those of each run settle."""
+    better, others = improve(volumes)
+    for _ in range(INNER_ITERATIONS - 1):
+        moving = np.abs(better - volumes).max(axis=-1) > INNER_TOL * better.min(axis=-1)
+        if not moving.any():
+            break
+        volumes = better
+        following, improved = improve(volumes)
+        # A run that has settled stays, whatever the others do.
+        better = np.where(moving[..., None], following, volumes)
+        others = np.where(moving.reshape(moving.shape + (1,) * (others.ndim - moving.ndim)), improved, others)
+    return better, others
 
 
 def _volumes_and_shape(spreads: FloatArray, counts: FloatArray, volumes: Any) -> tuple[FloatArray, FloatArray]:
-    """One shape and a volume for each component, by turns, from spreads (n_components, d) along axes."""
-    d = spreads.shape[1]
-    if volumes is None:
-        volumes = spreads.sum(axis=1) / (counts * d)
-    for _ in range(INNER_ITERATIONS):
-        shape = (1 / volumes) @ spreads
-        shape /= _geometric_mean(shape)
-        before = volumes
-        volumes = spreads @ (1 / shape) / (d * counts)
-        if np.abs(volumes - before).max() <= INNER_TOL * volumes.min():
-            break
-    return volumes, shape
+    """One shape and a volume for each component, by turns, from spreads (..., n_components, d) along axes."""
+    d = spreads.shape[-1]
+
+    def improve(volumes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        shape = (spreads / volumes[..., None]).sum(axis=-2)
+        shape /= _geometric_mean(shape)[..., None]
+        return (spreads / shape[..., None, :]).sum(axis=-1) / (d * counts), shape
+
+    return _settled(improve, spreads.sum(axis=-1) / (counts * d) if volumes is None else volumes)
 
 
-def _common_orientation(
-    scatter: FloatArray, counts: FloatArray, axes: Any, *, equal_volumes: bool
-) -> tuple[FloatArray, FloatArray]:
+def _common_orientation(scatter: FloatArray, counts: FloatArray, axes: Any, to_variances: Any) -> Found:
     """Shapes of their own on common axes, by turns: shapes for the axes, and better axes for these shapes.
 
     The axes minimise a sum of traces that is concave once the largest eigenvalues are taken off, so that its
     linear bound has its minimum at the singular vectors of a matrix.
     """
+
+    def variances_along(axes: FloatArray) -> FloatArray:
+        turned = axes.swapaxes(-1, -2)[..., None, :, :]
+        return np.asarray(to_variances(((turned @ scatter) * turned).sum(axis=-1), counts))
+
     if axes is None:
-        axes = np.linalg.eigh(scatter.sum(axis=0))[1]
-    lowered = scatter - np.linalg.eigvalsh(scatter)[:, -1, None, None] * np.eye(scatter.shape[1])
-    variances = _variances_along(axes, scatter, counts, equal_volumes)
+        axes = np.linalg.eigh(scatter.sum(axis=-3))[1]
+    lowered = scatter - np.linalg.eigvalsh(scatter)[..., -1, None, None] * np.eye(scatter.shape[-1])
+    variances = variances_along(axes)
+    moving = np.ones(counts.shape[:-1], dtype=bool)
     for _ in range(AXES_ITERATIONS):
-        left, _, right = np.linalg.svd(((axes.T @ lowered) / variances[:, :, None]).sum(axis=0))
-        axes, before = (left @ right).T, variances
-        variances = _variances_along(axes, scatter, counts, equal_volumes)
-        gain = counts @ np.log(before / variances).sum(axis=1)
-        if not gain > INNER_TOL * counts.sum():
+        bound = ((axes.swapaxes(-1, -2)[..., None, :, :] @ lowered) / variances[..., None]).sum(axis=-3)
+        better = np.where(moving[..., None, None], _where_finite(_nearest_rotation, bound), axes)
+        following = variances_along(better)
+        gain = (counts * np.log(variances / following).sum(axis=-1)).sum(axis=-1)
+        axes, variances = better, following
+        moving = moving & (gain > INNER_TOL * counts.sum(axis=-1))
+        if not moving.any():
             break
-    return (axes * variances[:, None, :]) @ axes.T, axes
+    return _from_axes(axes[..., None, :, :], variances), axes
 
 
-def _variances_along(axes: FloatArray, scatter: FloatArray, counts: FloatArray, equal_volumes: bool) -> FloatArray:
-    spreads: FloatArray = ((axes.T @ scatter) * axes.T).sum(axis=2)
-    if equal_volumes:
-        sizes = _geometric_mean(spreads)
-        return np.asarray(spreads * (sizes.sum() / counts.sum() / sizes)[:, None])
-    return np.asarray(spreads / counts[:, None])
+def _nearest_rotation(matrices: FloatArray) -> FloatArray:
+    left, _, right = np.linalg.svd(matrices)
+    return np.asarray((left @ right).swapaxes(-1, -2))
+
+
+def _where_finite(function: Callable[[FloatArray], FloatArray], matrices: FloatArray) -> FloatArray:
+    """Apply a function of matrices that has no answer for numbers that are not finite: there the answer is NaN."""
+    finite = np.isfinite(matrices).all(axis=(-1, -2), keepdims=True)
+    return np.asarray(np.where(finite, function(np.where(finite, matrices, np.eye(matrices.shape[-1]))), np.nan))
+
+
+def _with_mean_volume(spreads: FloatArray, counts: FloatArray) -> FloatArray:
+    """Variances in the proportions of the spreads of each component, of the same volume in all."""
+    return np.asarray(spreads * _shares_of_mean(_geometric_mean(spreads), counts)[..., None])
+
+
+def _shares_of_mean(sizes: FloatArray, counts: FloatArray) -> FloatArray:
+    return np.asarray((sizes.sum(axis=-1) / counts.sum(axis=-1))[..., None] / sizes)
+
+
+def _for_all(covariances: FloatArray, counts: FloatArray) -> FloatArray:
+    """One covariance matrix for all components."""
+    return np.repeat(covariances[..., None, :, :], counts.shape[-1], axis=-3)
 
 
 def _traces(scatter: FloatArray) -> Any:
-    return np.trace(scatter, axis1=1, axis2=2)
+    return np.trace(scatter, axis1=-2, axis2=-1)
 
 
 def _diagonals(scatter: FloatArray) -> Any:
-    return np.diagonal(scatter, axis1=1, axis2=2)
+    return np.diagonal(scatter, axis1=-2, axis2=-1)
 
 
 def _from_diagonals(variances: FloatArray) -> FloatArray:
-    return variances[:, :, None] * np.eye(variances.shape[1])
+    return variances[..., None] * np.eye(variances.shape[-1])
 
 
 def _from_axes(axes: FloatArray, variances: FloatArray) -> FloatArray:
-    covariances: FloatArray = (axes * variances[:, None, :]) @ axes.swapaxes(1, 2)
+    covariances: FloatArray = (axes * variances[..., None, :]) @ axes.swapaxes(-1, -2)
     return covariances
 
 

@@ -1,25 +1,27 @@
-"""EM for Gaussian mixtures: from responsibilities to a mixture of largest likelihood, for one covariance model."""
+"""EM for Gaussian mixtures: from responsibilities to a mixture of largest likelihood, for one covariance model.
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+Several runs go side by side, from several starts or with several weights of the same objects: what a run costs
+besides arithmetic is paid once for all of them.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from evlearn.belief.types import FloatArray
+from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.kernels.gaussian import expectations, moments
 from evlearn.mixture.covariance_models import MODELS
 from evlearn.slices import row_blocks
 
 # What is left of an attribute is rounding below this share of its variance in the component, given the others, and
 # below the square of this share of its range among all objects.
 SINGULAR = 1e-12
-
-
-class SingularCovariance(ValueError):  # noqa: N818
-    """A component has shrunk to fewer dimensions than the data, or to nothing: the likelihood has no maximum."""
+# Responsibilities of the runs side by side.
+_NUMBERS_AT_A_TIME = 1 << 20
 
 
 class Mixture(NamedTuple):
-    """A Gaussian mixture.
+    """A Gaussian mixture, or several of them in leading axes.
 
     Attributes
     ----------
@@ -37,7 +39,7 @@ class Mixture(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Where EM ended.
+    """Where a run of EM ended.
 
     Attributes
     ----------
@@ -49,14 +51,18 @@ class Outcome(NamedTuple):
         The log-likelihood after each iteration.
     converged : bool
         Whether it settled.
-    interrupted : bool
-        Always False: an interruption is not caught.
+    problem : str
+        Why it failed: the likelihood has no maximum where a component shrinks to fewer dimensions than the data
+        have. Empty if it did not.
+    interrupted : bool, default=False
+        Whether the user stopped the search before all other models were tried.
     """
 
     mixture: Mixture
     responsibilities: FloatArray
     history: FloatArray
     converged: bool
+    problem: str
     interrupted: bool = False
 
 
@@ -69,8 +75,8 @@ def run_em(
     tol: float = 1e-6,
     max_iter: int = 500,
     reg_covar: float = 0.0,
-) -> Outcome:
-    """Raise the likelihood of a mixture until it settles, from given responsibilities.
+) -> list[Outcome]:
+    """Raise the likelihoods of mixtures until they settle, each from given responsibilities.
 
     Nothing is checked, so that it can be called many times. Give data that are centred and neither tiny nor huge.
     With `weights`, rows of weight zero have no influence, and get responsibilities all the same: with the counts
@@ -80,12 +86,12 @@ def run_em(
     ----------
     X : ndarray of shape (n_samples, n_features)
         The objects.
-    responsibilities : ndarray of shape (n_samples, n_components)
+    responsibilities : ndarray of shape (n_runs, n_samples, n_components)
         Where to start.
     model : str
         A name of `MODELS`.
-    weights : ndarray of shape (n_samples,), default=None
-        How often each object counts; once if None.
+    weights : ndarray of shape (n_runs, n_samples), default=None
+        How often each object counts in each run; once if None.
     tol : float, default=1e-6
         An iteration that raises the mean log-likelihood of an object by less than this is the last.
     max_iter : int, default=500
@@ -95,123 +101,135 @@ def run_em(
 
     Returns
     -------
-    Outcome
-        Where it ended.
-
-    Raises
-    ------
-    SingularCovariance
-        If a covariance becomes singular, or a component vanishes.
+    list of Outcome
+        Where each run ended. It does not depend on the other runs.
     """
-    state = None
-    ranges = np.ptp(X, axis=0)
-    floor = np.square(SINGULAR * ranges)
-    # Where volumes are equal, a component that is flat in one direction is endless in others.
-    ceiling = 1e4 * np.square(ranges.max()) + reg_covar
-    total = float(len(X)) if weights is None else float(weights.sum())
-    shares = np.ascontiguousarray(responsibilities.T)
-    history: list[float] = []
-    converged = False
-    with np.errstate(all="ignore"):  # what is not finite is found by the Cholesky factors
-        while not converged and len(history) < max_iter:
-            counts, means, scatter = _moments(X, shares if weights is None else shares * weights)
-            if not counts.min() > 1e-10 * total:
-                raise SingularCovariance("a component has lost all its objects")
-            if reg_covar:
-                scatter += (reg_covar * counts)[:, None, None] * np.eye(X.shape[1])
-            covariances, state = _step(model, scatter, counts, state)
-            mixture = Mixture(counts / total, means, covariances)
-            variances = np.diagonal(covariances, axis1=1, axis2=2)
-            if not variances.max() <= ceiling:
-                raise SingularCovariance("a covariance matrix is singular")
-            logs, shares = _posterior(joint_logs(X, mixture, floor + SINGULAR * variances))
-            history.append(float(logs.sum() if weights is None else logs @ weights))
-            converged = len(history) > 1 and history[-1] - history[-2] < tol * total
-    return Outcome(mixture, shares.T, np.array(history), converged)
+    n_runs = len(responsibilities)
+    side_by_side = _Runs(X, responsibilities, np.ones((1, len(X))) if weights is None else weights)
+    histories: list[list[float]] = [[] for _ in range(n_runs)]
+    problems = [""] * n_runs
+    converged = np.zeros(n_runs, dtype=bool)
+    runs, state = np.arange(n_runs), None
+
+    def drop(failed: BoolArray, problem: str) -> None:
+        nonlocal runs, state
+        for run in runs[failed]:
+            problems[run] = problem
+        runs, state = runs[~failed], None if state is None else state[~failed]
+
+    with np.errstate(all="ignore"):  # what is not finite is found as a singular matrix
+        for _ in range(max_iter):
+            drop(side_by_side.vanished(runs), "a component has lost all its objects")
+            if not len(runs):
+                break
+            state = side_by_side.maximise(runs, model, state, reg_covar)
+            singular, values = side_by_side.expect(runs, reg_covar)
+            values = values[~singular]
+            drop(singular, "a covariance matrix is singular")
+            for run, value in zip(runs, values, strict=True):
+                history = histories[run]
+                converged[run] = bool(history) and value - history[-1] < tol * side_by_side.totals[run]
+                history.append(value)
+            drop(converged[runs], "")
+    return [
+        Outcome(
+            Mixture(*(array[run] for array in side_by_side.mixtures)),
+            side_by_side.shares[run].T,
+            np.array(histories[run]),
+            bool(converged[run]),
+            problems[run],
+        )
+        for run in range(n_runs)
+    ]
 
 
-def _step(model: str, scatter: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, Any]:
-    try:
-        return MODELS[model].step(scatter, counts, state)
-    except np.linalg.LinAlgError:  # eigenvalues of what is not finite
-        raise SingularCovariance("a covariance matrix is singular") from None
+class _Runs:
+    """Runs side by side: the arrays of all of them, and steps for some."""
+
+    def __init__(self, X: FloatArray, responsibilities: FloatArray, weights: FloatArray) -> None:
+        n_runs, n, c = responsibilities.shape
+        d = X.shape[1]
+        self.Xt = np.ascontiguousarray(X.T)
+        self.shares = np.array(responsibilities.swapaxes(1, 2), dtype=np.float64, order="C")
+        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self.totals = np.broadcast_to(self.weights.sum(axis=1), n_runs)
+        self.counts, self.scatter = np.empty((n_runs, c)), np.empty((n_runs, c, d, d))
+        self.mixtures = Mixture(np.empty((n_runs, c)), np.empty((n_runs, c, d)), np.empty((n_runs, c, d, d)))
+        self.logs, self.singular = np.empty((n_runs, n)), np.zeros(n_runs, dtype=np.uint8)
+        self.ranges = np.ptp(X, axis=0)
+
+    def vanished(self, runs: IntArray) -> BoolArray:
+        """Sum up the components, and say which runs have lost one."""
+        moments(self.Xt, self.shares, self.weights, runs, self.counts, self.mixtures.means, self.scatter)
+        return np.asarray(~(self.counts[runs].min(axis=1) > 1e-10 * self.totals[runs]))
+
+    def maximise(
+        self, runs: IntArray, model: str, state: FloatArray | None, reg_covar: float
+    ) -> FloatArray | None:
+        """The mixtures of largest likelihood for the responsibilities; where inner iterations ended."""
+        counts, scatter = self.counts[runs], self.scatter[runs]
+        if reg_covar:
+            scatter += (reg_covar * counts)[..., None, None] * np.eye(len(self.Xt))
+        ended: FloatArray | None
+        covariances, ended = MODELS[model].step(scatter, counts, state)
+        self.mixtures.covariances[runs] = covariances
+        self.mixtures.weights[runs] = counts / self.totals[runs, None]
+        return ended
+
+    def expect(self, runs: IntArray, reg_covar: float) -> tuple[BoolArray, FloatArray]:
+        """The responsibilities for the mixtures; which runs have a singular one, and log-likelihoods."""
+        floor = np.square(SINGULAR * self.ranges)
+        expectations(self.Xt, self.shares, self.logs, *self.mixtures, runs, floor, SINGULAR, self.singular)
+        # Where volumes are equal, a component that is flat in one direction is endless in others.
+        variances = np.diagonal(self.mixtures.covariances[runs], axis1=2, axis2=3)
+        endless = ~(variances.max(axis=(1, 2)) <= 1e4 * np.square(self.ranges.max()) + reg_covar)
+        values = (self.logs[runs] * (self.weights if len(self.weights) == 1 else self.weights[runs])).sum(axis=1)
+        return endless | self.singular[runs].astype(bool), values
 
 
-def joint_logs(X: FloatArray, mixture: Mixture, floor: FloatArray | float = 0.0) -> FloatArray:
-    """Log-densities of the components, times their weights.
+def runs_at_a_time(n_objects: int, n_components: int) -> int:
+    """How many runs to give to `run_em`: as many as stay near the processor.
+
+    Parameters
+    ----------
+    n_objects, n_components : int
+        The size of the problem.
+
+    Returns
+    -------
+    int
+        At least one.
+    """
+    return max(1, min(100, _NUMBERS_AT_A_TIME // (n_objects * n_components)))
+
+
+def posterior(X: FloatArray, mixtures: Mixture) -> tuple[FloatArray, FloatArray]:
+    """The log-density of each object, and the probabilities of the components, under each of several mixtures.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         The objects.
-    mixture : Mixture
-        The mixture.
-    floor : ndarray of shape (n_components, n_features) or float, default=0.0
-        What the variance of an attribute, given those before it, has to exceed.
+    mixtures : Mixture
+        Mixtures with positive definite covariances, with one leading axis.
 
     Returns
     -------
-    ndarray of shape (n_components, n_samples)
-        The logarithms.
-    """
-    try:
-        factors = np.linalg.cholesky(mixture.covariances)
-    except np.linalg.LinAlgError:
-        raise SingularCovariance("a covariance matrix is singular") from None
-    deviations = np.diagonal(factors, axis1=1, axis2=2)
-    if not (np.square(deviations) > floor).all():
-        raise SingularCovariance("a covariance matrix is singular")
-    whitening = np.linalg.inv(factors).swapaxes(1, 2)
-    constants = np.log(mixture.weights) - np.log(deviations).sum(axis=1) - X.shape[1] / 2 * np.log(2 * np.pi)
-    logs = np.empty((len(whitening), len(X)))
-    for rows in _blocks(X, len(whitening)):
-        whitened = (X[rows] - mixture.means[:, None]) @ whitening
-        logs[:, rows] = constants[:, None] - 0.5 * np.einsum("kij,kij->ki", whitened, whitened)
-    return logs
-
-
-def posterior(X: FloatArray, mixture: Mixture) -> tuple[FloatArray, FloatArray]:
-    """The log-density of each object, and the probabilities of the components.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The objects.
-    mixture : Mixture
-        The mixture.
-
-    Returns
-    -------
-    logs : ndarray of shape (n_samples,)
+    logs : ndarray of shape (n_mixtures, n_samples)
         The log-densities.
-    responsibilities : ndarray of shape (n_samples, n_components)
+    responsibilities : ndarray of shape (n_mixtures, n_components, n_samples)
         The probabilities.
     """
-    logs, shares = _posterior(joint_logs(X, mixture))
-    return logs, shares.T
+    n_mixtures, c, d = mixtures.means.shape
+    logs, shares = np.empty((n_mixtures, len(X))), np.empty((n_mixtures, c, len(X)))
+    runs, floor, singular = np.arange(n_mixtures), np.zeros(d), np.zeros(n_mixtures, dtype=np.uint8)
+    arrays = [np.ascontiguousarray(array) for array in mixtures]
+    for rows in row_blocks(len(X)):
+        Xt = np.ascontiguousarray(X[rows].T, dtype=np.float64)
+        some, some_logs = np.empty((n_mixtures, c, Xt.shape[1])), np.empty((n_mixtures, Xt.shape[1]))
+        expectations(Xt, some, some_logs, *arrays, runs, floor, 0.0, singular)
+        logs[:, rows], shares[:, :, rows] = some_logs, some
+    return logs, shares
 
 
-def _posterior(joint: FloatArray) -> tuple[FloatArray, FloatArray]:
-    largest = joint.max(axis=0)
-    shares = np.exp(joint - largest)
-    sums = shares.sum(axis=0)
-    return largest + np.log(sums), shares / sums
-
-
-def _moments(X: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Counts, means and scatter matrices of the components."""
-    counts = shares.sum(axis=1)
-    means = shares @ X / counts[:, None]
-    scatter = np.zeros((len(shares), X.shape[1], X.shape[1]))
-    for rows in _blocks(X, len(shares)):
-        differences = X[rows] - means[:, None]
-        scatter += (differences * shares[:, rows, None]).swapaxes(1, 2) @ differences
-    return counts, means, scatter
-
-
-def _blocks(X: FloatArray, n_components: int) -> Iterator[slice]:
-    """Rows whose differences to all means fit into the cache."""
-    return row_blocks(len(X), max(1, 2**17 // (n_components * X.shape[1])))
-
-
-__all__ = ["Mixture", "Outcome", "SingularCovariance", "joint_logs", "posterior", "run_em"]
+__all__ = ["Mixture", "Outcome", "posterior", "run_em", "runs_at_a_time"]

@@ -366,7 +366,8 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
     def _posterior(self, X: Any) -> tuple[FloatArray, FloatArray]:
         check_is_fitted(self)
         data = validate_data(self, X, dtype=np.float64, reset=False)
-        return posterior(data, self._mixture())
+        logs, shares = posterior(data, Mixture(*(array[None] for array in self._mixture())))
+        return logs[0], shares[0].T
 
     def _mixture(self) -> Mixture:
         return Mixture(self.weights_, self.means_, self.covariances_)

@@ -8,7 +8,8 @@ from joblib import Parallel, delayed
 
 from evlearn.belief.types import FloatArray
 from evlearn.mixture.covariance_models import n_free_parameters
-from evlearn.mixture.em import Mixture, Outcome, SingularCovariance, run_em
+from evlearn.mixture.em import Mixture, Outcome, run_em, runs_at_a_time
+from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
 
 
@@ -60,16 +61,23 @@ def search(
     Returns
     -------
     dict of (str, int) to Candidate
-        What was found.
+        What was found, also when the user interrupted it after the first success.
     """
     pairs = [(model, number) for number in starts for model in models]
     # Of one component nothing is equal or different: several names are one model.
     tasks = list(dict.fromkeys((_simplest(*pair), pair[1]) for pair in pairs))
-    found = Parallel(n_jobs=n_jobs)(
-        delayed(_best_of_starts)(X, starts[number], model, number, settings) for model, number in tasks
-    )
-    by_task = dict(zip(tasks, found, strict=True))
-    return {(model, number): by_task[_simplest(model, number), number] for model, number in pairs}
+    found: dict[tuple[str, int], Candidate] = {}
+    try:
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(_best_of_starts)(X, starts[number], model, number, settings) for model, number in tasks
+        )
+        found.update(zip(tasks, results, strict=True))
+    except KeyboardInterrupt:
+        if all(candidate.outcome is None for candidate in found.values()):
+            raise
+        found = {task: _stopped(candidate) for task, candidate in found.items()}
+    missing = Candidate(None, "it was interrupted before")
+    return {(model, number): found.get((_simplest(model, number), number), missing) for model, number in pairs}
 
 
 def bic(log_likelihood: float, model: str, mixture: Mixture, n_objects: int) -> float:
@@ -94,6 +102,11 @@ def bic(log_likelihood: float, model: str, mixture: Mixture, n_objects: int) -> 
     return float(n_free_parameters(model, *mixture.means.shape) * np.log(n_objects) - 2 * log_likelihood)
 
 
+def _stopped(candidate: Candidate) -> Candidate:
+    outcome = candidate.outcome
+    return candidate if outcome is None else candidate._replace(outcome=outcome._replace(interrupted=True))
+
+
 def _simplest(model: str, number: int) -> str:
     if number > 1 or len(model) == 1:
         return "E" if number == 1 else model
@@ -105,15 +118,13 @@ def _best_of_starts(
 ) -> Candidate:
     best, reason = None, "there are fewer objects than components"
     with one_blas_thread():
-        for start in starts:
-            responsibilities = start if start.ndim == 2 else np.eye(number)[start]
-            try:
-                outcome = run_em(X, responsibilities, model, **settings._asdict())
-            except SingularCovariance as error:
-                reason = str(error)
-                continue
-            if best is None or outcome.history[-1] > best.history[-1]:
-                best = outcome._replace(responsibilities=np.empty((0, number)))
+        for some in row_blocks(len(starts), runs_at_a_time(len(X), number)):
+            first = np.stack([start if start.ndim == 2 else np.eye(number)[start] for start in starts[some]])
+            for outcome in run_em(X, first, model, **settings._asdict()):
+                if outcome.problem:
+                    reason = outcome.problem
+                elif best is None or outcome.history[-1] > best.history[-1]:
+                    best = outcome._replace(responsibilities=np.empty((0, number)))
     return Candidate(best, reason)
 
 

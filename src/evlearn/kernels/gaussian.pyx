@@ -1,0 +1,157 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The two halves of an iteration of EM, for several Gaussian mixtures of the same objects.
+
+Shapes: Xt is (d, n), the objects turned; shares are (r, c, n), for each run the probabilities of the components;
+weights are (r, n), or (1, n) if all runs have the same. Only the runs in `runs` are looked at.
+"""
+
+from libc.math cimport exp, isfinite, log, sqrt
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+cdef extern from "gaussian.h" nogil:
+    int EVLEARN_OBJECTS
+    void evlearn_differences(
+        double* tile, const double* Xt, Py_ssize_t stride, int count, const double* mean, int d) noexcept
+    void evlearn_squared_norms(double* norms, const double* tile, const double* triangle, int d) noexcept
+    void evlearn_add_products(double* S, const double* tile, const double* weights, int d) noexcept
+
+cdef double LOG_2_PI = 1.8378770664093454836
+
+
+def moments(
+    const double[:, ::1] Xt, const double[:, :, ::1] shares, const double[:, ::1] weights,
+    const Py_ssize_t[::1] runs, double[:, ::1] counts, double[:, :, ::1] means, double[:, :, :, ::1] scatter,
+):
+    """Fill in the counts (r, c), means (r, c, d) and scatter matrices (r, c, d, d) of the components."""
+    cdef:
+        Py_ssize_t n = Xt.shape[1], blocks = (n + EVLEARN_OBJECTS - 1) // EVLEARN_OBJECTS, t, r, block, start, i
+        int d = <int>Xt.shape[0], c = <int>shares.shape[1], k, a, b, count
+        const double* share
+        const double* weight
+        const double* x
+        double* w
+        double* tile = <double*>malloc((d + 1) * EVLEARN_OBJECTS * sizeof(double))
+        double total, value
+    if tile == NULL:
+        raise MemoryError
+    w = tile + d * EVLEARN_OBJECTS
+    with nogil:
+        for t in range(runs.shape[0]):
+            r = runs[t]
+            weight = &weights[r if weights.shape[0] > 1 else 0, 0]
+            memset(&scatter[r, 0, 0, 0], 0, c * d * d * sizeof(double))
+            for k in range(c):
+                share = &shares[r, k, 0]
+                total = 0.0
+                for i in range(n):
+                    total += share[i] * weight[i]
+                counts[r, k] = total
+                for a in range(d):
+                    x = &Xt[a, 0]
+                    value = 0.0
+                    for i in range(n):
+                        value += share[i] * weight[i] * x[i]
+                    means[r, k, a] = value / total
+                for block in range(blocks):
+                    start = block * EVLEARN_OBJECTS
+                    count = <int>min(n - start, EVLEARN_OBJECTS)
+                    memset(w, 0, EVLEARN_OBJECTS * sizeof(double))
+                    for i in range(count):
+                        w[i] = share[start + i] * weight[start + i]
+                    evlearn_differences(tile, &Xt[0, start], n, count, &means[r, k, 0], d)
+                    evlearn_add_products(&scatter[r, k, 0, 0], tile, w, d)
+                for a in range(d):
+                    for b in range(a):
+                        scatter[r, k, b, a] = scatter[r, k, a, b]
+    free(tile)
+
+
+cdef bint invert_factor(
+    double* triangle, double* log_volume, const double* covariance, int d, const double* floor, double share
+) noexcept nogil:
+    """The inverse of the Cholesky factor; False if what is left of an attribute is rounding.
+
+    That is a variance, given the attributes before, below `floor`, or below a `share` of the variance.
+    """
+    cdef int a, b, e
+    cdef double value
+    log_volume[0] = 0.0
+    for a in range(d):
+        for b in range(a + 1):
+            value = covariance[a * d + b]
+            for e in range(b):
+                value -= triangle[a * d + e] * triangle[b * d + e]
+            if b < a:
+                triangle[a * d + b] = value / triangle[b * d + b]
+            elif not (value > floor[a] + share * covariance[a * d + a]) or not isfinite(value):
+                return False
+            else:
+                triangle[a * d + a] = sqrt(value)
+                log_volume[0] += 0.5 * log(value)
+    for b in range(d):  # column by column, the factor makes room for its inverse
+        triangle[b * d + b] = 1.0 / triangle[b * d + b]
+        for a in range(b + 1, d):
+            value = 0.0
+            for e in range(b, a):
+                value -= triangle[a * d + e] * triangle[e * d + b]
+            triangle[a * d + b] = value / triangle[a * d + a]
+    return True
+
+
+def expectations(
+    const double[:, ::1] Xt, double[:, :, ::1] shares, double[:, ::1] logs, const double[:, ::1] proportions,
+    const double[:, :, ::1] means, const double[:, :, :, ::1] covariances, const Py_ssize_t[::1] runs,
+    const double[::1] floor, double share, unsigned char[::1] singular,
+):
+    """Fill in the probabilities of the components and the log-densities (r, n) of the objects.
+
+    A run with a covariance matrix that is singular, in the sense of `floor` (d,) and `share`, is marked, and its
+    shares are left as they are.
+    """
+    cdef:
+        Py_ssize_t n = Xt.shape[1], blocks = (n + EVLEARN_OBJECTS - 1) // EVLEARN_OBJECTS, t, r, block, start, i
+        int d = <int>Xt.shape[0], c = <int>shares.shape[1], k, count
+        double* work = <double*>malloc((c * d * d + c + (d + c + 1) * EVLEARN_OBJECTS) * sizeof(double))
+        double* triangles = work
+        double* constants = triangles + c * d * d
+        double* tile = constants + c
+        double* joint = tile + d * EVLEARN_OBJECTS
+        double log_volume, largest, total, value
+    if work == NULL:
+        raise MemoryError
+    with nogil:
+        for t in range(runs.shape[0]):
+            r = runs[t]
+            singular[r] = False
+            for k in range(c):
+                if not invert_factor(
+                    triangles + k * d * d, &log_volume, &covariances[r, k, 0, 0], d, &floor[0], share
+                ):
+                    singular[r] = True
+                    break
+                constants[k] = log(proportions[r, k]) - log_volume - 0.5 * d * LOG_2_PI
+            if singular[r]:
+                continue
+            for block in range(blocks):
+                start = block * EVLEARN_OBJECTS
+                count = <int>min(n - start, EVLEARN_OBJECTS)
+                for k in range(c):
+                    evlearn_differences(tile, &Xt[0, start], n, count, &means[r, k, 0], d)
+                    evlearn_squared_norms(joint + k * EVLEARN_OBJECTS, tile, triangles + k * d * d, d)
+                for i in range(count):
+                    largest = constants[0] - 0.5 * joint[i]
+                    for k in range(c):
+                        value = constants[k] - 0.5 * joint[k * EVLEARN_OBJECTS + i]
+                        joint[k * EVLEARN_OBJECTS + i] = value
+                        if value > largest:
+                            largest = value
+                    total = 0.0
+                    for k in range(c):
+                        value = exp(joint[k * EVLEARN_OBJECTS + i] - largest)
+                        joint[k * EVLEARN_OBJECTS + i] = value
+                        total += value
+                    for k in range(c):
+                        shares[r, k, start + i] = joint[k * EVLEARN_OBJECTS + i] / total
+                    logs[r, start + i] = largest + log(total)
+    free(work)
