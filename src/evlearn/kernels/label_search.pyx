@@ -1,0 +1,131 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+r"""Labels that agree with those of neighbours: the search of EK-NNclus, and the evidence that labels give.
+
+A graph is in CSR form: object i has the neighbours ``indices[indptr[i]:indptr[i + 1]]`` with the `weights` at the same
+places, none of them negative. Labels are numbers from 0, and change in place.
+"""
+
+from libc.stdlib cimport calloc, free, malloc
+
+cdef extern from "gram.h" nogil:
+    void EVLEARN_PREFETCH(const void* address) noexcept
+
+cdef enum:
+    LINE = 8  # numbers of 8 bytes that memory hands over at a time
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused place:
+    int
+    long long
+
+#: A label is better if it has more votes than by rounding, so that equal ones do not take turns.
+cdef double BETTER = 1 + 1e-12
+
+
+def sweep(
+    int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights, const int[::1] order,
+    Py_ssize_t n_labels,
+):
+    """Give the objects in `order` the label with the most votes; return how many changed, and what they gained."""
+    cdef:
+        Py_ssize_t t, i, e, changed = 0
+        int label, best, n_seen, k
+        double own, most, gain = 0.0
+        double* votes = <double*>calloc(n_labels, sizeof(double))
+        int* seen = <int*>malloc((longest(indptr) + 1) * sizeof(int))
+    if votes == NULL or seen == NULL:
+        free(votes)
+        free(seen)
+        raise MemoryError
+    with nogil:
+        for t in range(order.shape[0]):
+            i = order[t]
+            if t + 2 < order.shape[0]:
+                fetch(indptr, indices, weights, order[t + 2])
+            n_seen = 0
+            for e in range(indptr[i], indptr[i + 1]):
+                label = labels[indices[e]]
+                if votes[label] == 0.0:
+                    seen[n_seen] = label
+                    n_seen += 1
+                votes[label] += weights[e]
+            own = votes[labels[i]]
+            best = -1
+            most = own * BETTER
+            for k in range(n_seen):
+                label = seen[k]
+                if votes[label] > most or (votes[label] == most and best >= 0 and label < best):
+                    best = label
+                    most = votes[label]
+                votes[label] = 0.0
+            if best >= 0 and best != labels[i]:
+                labels[i] = best
+                changed += 1
+                gain += most - own
+    free(votes)
+    free(seen)
+    return changed, gain
+
+
+cdef inline void fetch(
+    const place[::1] indptr, const place[::1] indices, const real[::1] weights, Py_ssize_t i
+) noexcept nogil:
+    """Ask for the row of an object that is visited soon."""
+    cdef Py_ssize_t e = indptr[i]
+    while e < indptr[i + 1]:
+        EVLEARN_PREFETCH(&indices[e])
+        EVLEARN_PREFETCH(&weights[e])
+        e += LINE
+
+
+cdef Py_ssize_t longest(const place[::1] indptr) noexcept:
+    cdef Py_ssize_t i, most = 0
+    for i in range(indptr.shape[0] - 1):
+        most = max(most, <Py_ssize_t>(indptr[i + 1] - indptr[i]))
+    return most
+
+
+def agreement(
+    const int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights
+):
+    """The sum of the weights of neighbours that have the same label."""
+    cdef:
+        Py_ssize_t i, e
+        double total = 0.0, row
+    with nogil:
+        for i in range(labels.shape[0]):
+            row = 0.0
+            for e in range(indptr[i], indptr[i + 1]):
+                row += weights[e] * (labels[indices[e]] == labels[i])
+            total += row
+    return total
+
+
+def add_evidence(
+    const int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights,
+    double[:, :] evidence,
+):
+    """Add the weights of each object's neighbours to `evidence` (objects, labels), in the column of their label."""
+    cdef Py_ssize_t i, e
+    with nogil:
+        for i in range(indptr.shape[0] - 1):
+            for e in range(indptr[i], indptr[i + 1]):
+                evidence[i, labels[indices[e]]] += weights[e]
+
+
+def gather(
+    const int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights,
+    const int[::1] order,
+):
+    """What `sweep` cannot do without: look at the label and the weight of every neighbour."""
+    cdef:
+        Py_ssize_t t, e
+        double total = 0.0
+    with nogil:
+        for t in range(order.shape[0]):
+            for e in range(indptr[order[t]], indptr[order[t] + 1]):
+                total += labels[indices[e]] * weights[e]
+    return total
