@@ -5,15 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.optimize import OptimizeResult, minimize
 from scipy.sparse import csr_array, dia_array
 from scipy.special import expit
 
+from evlearn import lbfgs
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.constraints import PairwiseConstraints
 from evlearn.metric_learning.directions import span
 
-_WINDOW = 10
 _START = 1e-3
 _NOISE = 1e-2
 _GRADIENT = 1e-10
@@ -190,30 +189,16 @@ def descend(
     Outcome
         Where it ended, interrupted or not.
     """
-    outcome = Outcome(start, [loss.evaluate(start)[0]])
 
     def evaluate(values: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = loss.evaluate(values.reshape(start.shape))
         return value, gradient.ravel()
 
-    def watch(intermediate_result: OptimizeResult) -> None:
-        outcome.components = intermediate_result.x.reshape(start.shape).copy()
-        outcome.history.append(float(intermediate_result.fun))
-        if report is not None:
-            report(len(outcome.history) - 1, outcome.loss)
-        before = outcome.history[-1 - _WINDOW :][0]
-        if len(outcome.history) > _WINDOW and before - outcome.loss <= tol * outcome.loss:
-            outcome.converged = True
-            raise StopIteration
-
-    options = {"maxiter": max_iter, "maxfun": 50 * max_iter, "ftol": 0, "gtol": _GRADIENT * len(loss.signs)}
-    try:
-        found = minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", options=options, callback=watch)
-        # Also where the line search finds nothing lower: that is the precision there is.
-        outcome.converged = outcome.converged or found.nit < max_iter
-    except KeyboardInterrupt:
-        outcome.interrupted = True
-    return outcome
+    gradient_tol = _GRADIENT * len(loss.signs)
+    found = lbfgs.descend(
+        evaluate, start.ravel(), tol=tol, max_iter=max_iter, gradient_tol=gradient_tol, report=report
+    )
+    return Outcome(found.values.reshape(start.shape), found.history, found.converged, found.interrupted)
 
 
 def best_descent(

@@ -1,0 +1,176 @@
+"""What all evidential classifiers share: predictions as views of mass functions, and decisions from them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evlearn import belief
+from evlearn.belief import FocalSets
+from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.classify.labels import Labels, read_labels
+from evlearn.cluster.base import with_names_of
+from evlearn.endings import warn_if_unfinished
+from evlearn.lbfgs import Descent
+from evlearn.parameters import check_choice
+from evlearn.partition import CredalPartition
+from evlearn.slices import row_blocks
+from evlearn.threads import one_blas_thread
+
+#: What `EvidentialClassifier.decide` answers besides the number of a class.
+REFUSED, UNKNOWN = -1, -2
+_LARGEST = 1e150
+_SET_RULES: dict[str, Callable[[FloatArray, FocalSets], BoolArray]] = {
+    "interval_dominance": belief.interval_dominance,
+    "maximality": belief.maximality,
+    "u65": lambda masses, focal_sets: belief.partial_assignment(masses, focal_sets, utility="u65"),
+    "u80": lambda masses, focal_sets: belief.partial_assignment(masses, focal_sets, utility="u80"),
+}
+
+
+class EvidentialClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class: an estimator says `_masses` of rows, and all predictions follow from them."""
+
+    classes_: npt.NDArray[Any]
+    focal_sets_: FocalSets
+
+    def predict_mass(self, X: Any) -> CredalPartition:
+        """The mass functions of objects: what is known about their classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features)
+            The objects.
+
+        Returns
+        -------
+        CredalPartition
+            A mass function for each object. Mass on one class supports it, mass on several says that one of them
+            is right, and mass on all classes says nothing: it is large for objects unlike all training objects.
+        """
+        check_is_fitted(self)
+        data = self._read(X, reset=False)
+        with one_blas_thread():
+            masses = np.concatenate([self._masses(data[rows]) for rows in row_blocks(len(data))])
+        return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most plausible class of each object.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features)
+            The objects.
+
+        Returns
+        -------
+        ndarray of shape (n_objects,)
+            Classes, as they were called in the labels.
+        """
+        probabilities = self.predict_proba(X)  # it says so if there was no fit
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes, proportional to their plausibilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features)
+            The objects.
+
+        Returns
+        -------
+        ndarray of shape (n_objects, n_classes)
+            Probabilities, in the order of `classes_`; equal ones where nothing is known.
+        """
+        return self.predict_mass(X).to_fuzzy()
+
+    def predict_set(self, X: Any, *, rule: str = "interval_dominance") -> BoolArray:
+        """The classes that each object may belong to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features)
+            The objects.
+        rule : {"interval_dominance", "maximality", "u65", "u80"}, default="interval_dominance"
+            Keep the classes that no other dominates, in either sense; or choose the set with the largest expected
+            utility, where a right set of two classes is worth 0.65 or 0.8 of a right class.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_objects, n_classes)
+            Whether the class is a candidate; at least one is.
+        """
+        check_choice("rule", rule, _SET_RULES)
+        partition = self.predict_mass(X)
+        return _SET_RULES[rule](partition.masses, partition.focal_sets)
+
+    def decide(
+        self,
+        X: Any,
+        *,
+        rejection_cost: float | None = None,
+        unknown_cost: float | None = None,
+        criterion: str = "pignistic",
+        rho: float = 0.5,
+    ) -> IntArray:
+        """The decision with the smallest expected loss, where a wrong class costs 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features)
+            The objects.
+        rejection_cost : float, default=None
+            The loss of refusing to decide; None does not allow it.
+        unknown_cost : float, default=None
+            The loss of saying "a class that is not among the known ones" of an object of a known class; None does
+            not allow it.
+        criterion : {"pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"}, default="pignistic"
+            How mass on several classes is weighed, see `evlearn.belief.expected_loss`.
+        rho : float, default=0.5
+            The optimism of "hurwicz", between 0 and 1.
+
+        Returns
+        -------
+        ndarray of int of shape (n_objects,)
+            Positions in `classes_`; -1 where the decision is refused, and -2 for an unknown class.
+        """
+        partition = self.predict_mass(X)
+        n_classes = len(self.classes_)
+        losses = belief.loss_matrix(n_classes, rejection_cost=rejection_cost, unknown_cost=unknown_cost)
+        acts = [REFUSED] * (rejection_cost is not None) + [UNKNOWN] * (unknown_cost is not None)
+        chosen = belief.decide(partition.masses, partition.focal_sets, losses, criterion=criterion, rho=rho)
+        return np.concatenate([np.arange(n_classes), acts]).astype(np.intp)[chosen]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # Not n_features_in_, which a fit that failed leaves behind.
+        return "focal_sets_" in self.__dict__
+
+    def _masses(self, rows: FloatArray) -> FloatArray:
+        """The masses of some rows, on `focal_sets_`."""
+        raise NotImplementedError
+
+    def _read(self, X: Any, *, reset: bool) -> FloatArray:
+        data: FloatArray = validate_data(self, X, reset=reset, dtype=np.float64, order="C")
+        if np.abs(data).max() > _LARGEST:
+            raise ValueError(f"X has values beyond {_LARGEST:g}, whose squares overflow; divide it by a constant.")
+        return data
+
+    def _read_training(self, X: Any, y: Any) -> tuple[FloatArray, Labels]:
+        name = type(self).__name__
+        data = self._read(X, reset=True)
+        labels = read_labels(y, data, name)
+        self.classes_ = labels.classes
+        return data, labels
+
+    def _account(self, descent: Descent, max_iter: int) -> None:
+        """Publish how the fit went, and say so if it is not finished."""
+        n_done = len(descent.history) - 1
+        self.objective_ = descent.history[-1]
+        self.objective_history_ = np.array(descent.history)
+        self.n_iter_ = max(n_done, 1)
+        self.converged_ = descent.converged
+        warn_if_unfinished(descent, n_done, max_iter, "the loss")

@@ -1,0 +1,192 @@
+"""EvidentialKNNClassifier: each neighbour is a piece of evidence."""
+
+from typing import Any
+
+import numpy as np
+
+from evlearn.belief.types import FloatArray
+from evlearn.classify.base import EvidentialClassifier
+from evlearn.classify.box_tree import BoxTree
+from evlearn.classify.labels import Labels, read_share
+from evlearn.classify.neighbor_evidence import first_scales, make_evidence
+from evlearn.lbfgs import Descent, descend
+from evlearn.parameters import check_integer, check_real, check_shape
+from evlearn.threads import one_blas_thread
+
+_GRADIENT = 1e-9
+
+
+class EvidentialKNNClassifier(EvidentialClassifier):
+    r"""Evidential k-nearest neighbours: near neighbours say much about the class, far ones little.
+
+    Each of the nearest training objects supports its own class, the more the nearer it is, and leaves the rest
+    open. Dempster's rule puts together what they say. So an object far from all training objects is not forced
+    into a class: nothing is known about it. How fast support falls with distance is learned, for each class, by
+    leave-one-out.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        How many neighbours speak; all, if there are fewer training objects.
+    alpha : float, default=0.95
+        What a neighbour at distance zero gives to its class, between 0 and 1.
+    gamma : float, array-like of shape (n_classes,) or None, default=None
+        The scales: a neighbour of class k at distance d gives
+        :math:`\alpha e^{-\gamma_k^2d^2}`. With `optimize`, where learning begins. None is one over the root mean
+        square distance between objects of the class.
+    optimize : bool, default=True
+        Whether to learn the scales.
+    loss_lambda : "pignistic" or float, default="pignistic"
+        The share of the mass on all classes that counts for each of them, in the error that is made small:
+        "pignistic" is one divided by the number of classes, 1 compares plausibilities with labels, and 0 degrees
+        of belief.
+    max_iter : int, default=300
+        The largest number of iterations.
+    tol : float, default=1e-6
+        Ten iterations that together lower the error by less than this share of it are the last.
+    n_jobs : int or None, default=None
+        Threads for the search of neighbours. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    gamma_ : ndarray of shape (n_classes,) or (1,)
+        The scales; a single one if labels are soft.
+    focal_sets_ : FocalSets
+        The sets that carry mass: single classes and all of them, or, with soft labels, the sets of the labels and
+        their intersections.
+    objective_ : float
+        Half the squared error of an object left out, on average.
+    objective_history_ : ndarray of shape (n_iterations + 1,)
+        The same before the first and after each iteration.
+    n_iter_ : int
+        The number of iterations.
+    converged_ : bool
+        Whether the error settled.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    EvidentialNeuralClassifier : A few prototypes in place of all training objects; faster in prediction.
+    EvidentialRBFClassifier : Prototypes that may also speak against a class.
+
+    Notes
+    -----
+    Distances are Euclidean: scale attributes of different units first. The search is exact. Of equally distant
+    neighbours, those that come first in the training data are taken.
+
+    References
+    ----------
+    :cite:t:`denoeux1995knn`; :cite:t:`zouhal1998knn` for the scales.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from evlearn.classify import EvidentialKNNClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = EvidentialKNNClassifier().fit(X, y)
+    >>> model.predict(X[[0, 60, 120]])
+    array([0, 1, 2])
+
+    An iris with petals of one metre is none of these:
+
+    >>> model.predict_mass([[5, 3, 100, 100]]).masses.round(2)
+    array([[0., 0., 0., 0., 1.]])
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        alpha: float = 0.95,
+        gamma: Any = None,
+        optimize: bool = True,
+        loss_lambda: Any = "pignistic",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.gamma = gamma
+        self.optimize = optimize
+        self.loss_lambda = loss_lambda
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> "EvidentialKNNClassifier":
+        """Keep the objects, and learn the scales.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training objects.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes), or CredalPartition
+            Their classes, of any type; or plausibilities of the classes; or mass functions, if classes are known
+            with doubt.
+
+        Returns
+        -------
+        EvidentialKNNClassifier
+            The fitted estimator.
+        """
+        self._check_parameters()
+        data, labels = self._read_training(X, y)
+        self._evidence = make_evidence(labels)
+        self._tree = BoxTree.of(data)
+        self._n_objects = len(data)
+        start = self._first_scales(labels, data)
+        with one_blas_thread():
+            descent = self._learn(labels, start)
+        self.gamma_ = np.abs(descent.values * start)
+        self.focal_sets_ = self._evidence.focal_sets
+        self._account(descent, self.max_iter)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_integer("n_neighbors", self.n_neighbors, 1)
+        check_real("alpha", self.alpha, 0, 1, open_low=True)
+        if self.alpha == 1:
+            raise ValueError("alpha must be less than 1, got 1; one neighbour would silence all others.")
+        check_integer("max_iter", self.max_iter, 1)
+        check_real("tol", self.tol, 0)
+
+    def _first_scales(self, labels: Labels, data: FloatArray) -> FloatArray:
+        if self.gamma is None:
+            return first_scales(labels, data)
+        given = np.asarray(self.gamma, dtype=float)
+        n_scales = self._evidence.n_scales
+        if given.ndim > 0:
+            check_shape("gamma", given, (n_scales,))
+        if not (np.isfinite(given).all() and (given > 0).all()):
+            raise ValueError(f"gamma must be above 0 and finite, got {self.gamma!r}.")
+        return np.full(n_scales, given)
+
+    def _learn(self, labels: Labels, start: FloatArray) -> Descent:
+        """The factors by which the scales change from the start, which do not depend on units."""
+        share = read_share(self.loss_lambda, len(labels.classes))
+        targets = labels.targets(share)
+        width = min(self.n_neighbors, len(targets) - 1)
+        neighbors, squares = self._tree.nearest_others(width, n_jobs=self.n_jobs)
+
+        def evaluate(factors: FloatArray) -> tuple[float, FloatArray]:
+            loss, slopes = self._evidence.loss(neighbors, squares, factors * start, self.alpha, targets, share)
+            return loss, slopes * start
+
+        ones = np.ones(len(start))
+        if not self.optimize:
+            return Descent(ones, [evaluate(ones)[0]], converged=True)
+        return descend(evaluate, ones, tol=self.tol, max_iter=self.max_iter, gradient_tol=_GRADIENT)
+
+    def _masses(self, rows: FloatArray) -> FloatArray:
+        width = min(self.n_neighbors, self._n_objects)
+        neighbors, squares = self._tree.nearest_of(rows, width, n_jobs=self.n_jobs)
+        return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha)
+
+
+__all__ = ["EvidentialKNNClassifier"]

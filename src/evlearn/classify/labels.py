@@ -1,0 +1,168 @@
+"""What is known about the classes of training objects: labels, or doubtful labels."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from evlearn.belief import FocalSets, contour, normalize, pignistic
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.parameters import check_real
+from evlearn.partition import CredalPartition
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of objects, crisp or soft.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The classes.
+    codes : ndarray of int of shape (n_objects,) or None
+        The number of each object's class; None for soft labels.
+    partition : CredalPartition or None
+        A mass function for each object, with nothing on the empty set; None for crisp labels.
+    """
+
+    classes: npt.NDArray[Any]
+    codes: IntArray | None
+    partition: CredalPartition | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """What the classes are called in focal sets."""
+        return [str(one) for one in self.classes]
+
+    def plausibilities(self) -> FloatArray:
+        """How plausible each class is for each object, of shape (n_objects, n_classes)."""
+        if self.partition is None:
+            return np.asarray(np.eye(len(self.classes))[self.codes])
+        return contour(self.partition.masses, self.partition.focal_sets)
+
+    def targets(self, share: float) -> FloatArray:
+        """What a classifier should say about each class of each object.
+
+        Parameters
+        ----------
+        share : float
+            The share of the mass on the frame that counts for each class: 1 asks for plausibilities, anything
+            else for pignistic probabilities. For crisp labels the two are the same.
+
+        Returns
+        -------
+        ndarray of shape (n_objects, n_classes)
+            Numbers between 0 and 1.
+        """
+        if self.partition is None or share == 1:
+            return self.plausibilities()
+        return pignistic(self.partition.masses, self.partition.focal_sets)
+
+
+def read_labels(y: Any, X: npt.NDArray[Any], name: str) -> Labels:
+    """The labels a user gave.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_objects,) or (n_objects, n_classes), or CredalPartition
+        Labels of any type, plausibilities of the classes, or mass functions.
+    X : ndarray of shape (n_objects, n_features)
+        The objects.
+    name : str
+        The estimator, for errors.
+
+    Returns
+    -------
+    Labels
+        The same, of at least two classes.
+    """
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    if not isinstance(y, CredalPartition):
+        given = np.asarray(y)
+        if given.ndim != 2 or given.shape[1] < 2:
+            return _read_crisp(y, X, name)
+        y = _from_plausibilities(given)
+    if y.n_objects != len(X):
+        raise ValueError(f"y has labels of {y.n_objects} objects, but X has {len(X)} rows.")
+    focal_sets = y.focal_sets.with_omega()
+    _check_classes(focal_sets.frame_size, name)
+    masses: FloatArray = np.zeros((len(X), len(focal_sets)))
+    masses[:, focal_sets.positions(y.focal_sets.membership)] = y.masses
+    masses = normalize(masses, focal_sets)
+    classes = np.arange(focal_sets.frame_size) if y.focal_sets.names is None else np.array(y.focal_sets.names)
+    return Labels(classes, None, CredalPartition(masses, focal_sets, validate=False))
+
+
+def read_share(loss_lambda: Any, n_classes: int) -> float:
+    """The share of the mass on the frame that the loss counts for each class.
+
+    Parameters
+    ----------
+    loss_lambda : "pignistic" or float
+        What the user gave.
+    n_classes : int
+        The number of classes.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+    """
+    if isinstance(loss_lambda, str):
+        if loss_lambda != "pignistic":
+            raise ValueError(
+                f"loss_lambda must be 'pignistic' or a number from 0 to 1, got {loss_lambda!r}; 1 compares "
+                "plausibilities with labels, and 0 degrees of belief."
+            )
+        return 1 / n_classes
+    check_real("loss_lambda", loss_lambda, 0, 1)
+    return float(loss_lambda)
+
+
+def _read_crisp(y: Any, X: npt.NDArray[Any], name: str) -> Labels:
+    given = column_or_1d(y, warn=True)
+    if given.dtype.kind == "f":
+        assert_all_finite(given, input_name="y")
+    check_classification_targets(given)
+    check_consistent_length(X, given)
+    classes, codes = np.unique(given, return_inverse=True)
+    _check_classes(len(classes), name)
+    return Labels(classes, codes.astype(np.intp, copy=False))
+
+
+def _from_plausibilities(given: npt.NDArray[Any]) -> CredalPartition:
+    values = given.astype(np.float64)
+    assert_all_finite(values, input_name="y")
+    if values.min() < 0 or values.max() > 1 or (values.max(axis=1) < 1 - 1e-9).any():
+        raise ValueError(
+            "y with several columns must hold the plausibility of each class, between 0 and 1 with a 1 in every "
+            f"row; its values lie between {values.min():g} and {values.max():g}, and the smallest maximum of a "
+            f"row is {values.max(axis=1).min():g}. For probabilities, give CredalPartition.from_fuzzy(y)."
+        )
+    return CredalPartition.from_possibilistic(values)
+
+
+def _check_classes(n_classes: int, name: str) -> None:
+    if n_classes < 2:
+        raise ValueError(f"{name} needs labels of at least two classes, but y has {n_classes} class.")
+
+
+def singletons_and_frame(labels: Labels) -> FocalSets:
+    """The sets that carry the masses of a classifier that learns from crisp labels.
+
+    Parameters
+    ----------
+    labels : Labels
+        The labels.
+
+    Returns
+    -------
+    FocalSets
+        The empty set, the single classes, and all classes together.
+    """
+    return FocalSets.simple(labels.names)

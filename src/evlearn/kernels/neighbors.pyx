@@ -1,0 +1,53 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+r"""The k nearest neighbours of rows in a balanced tree of boxes, exactly, by direct differences.
+
+Shapes, for a tree of L leaves (a power of two) and d attributes, padded to w, a multiple of four: lower and upper (2 L, w), points (L, d, LEAF) with
+infinity where a leaf has fewer, numbers (L, LEAF) with the largest integer there, smallest (2 L,). Rows that ask are in
+such a tree too. The outputs indices and squares (n, k) are sorted by squared distance, then by number.
+"""
+
+cdef extern from "neighbors.h" nogil:
+    int EVLEARN_LEAF
+    ctypedef struct evlearn_tree:
+        int d
+        int width
+        int n_leaves
+        const double* lower
+        const double* upper
+        const double* points
+        const int* numbers
+        const int* smallest
+    void evlearn_nearest(
+        const evlearn_tree* tree, const evlearn_tree* asking, int leaf, int others, int k, int* indices,
+        double* squares) noexcept
+
+LEAF = EVLEARN_LEAF
+
+
+cdef evlearn_tree describe(
+    const double[:, ::1] lower, const double[:, ::1] upper, const double[:, :, ::1] points, const int[:, ::1] numbers,
+    const int[::1] smallest
+) noexcept:
+    cdef evlearn_tree tree
+    tree.d = <int>points.shape[1]
+    tree.width = <int>lower.shape[1]
+    tree.n_leaves = <int>points.shape[0]
+    tree.lower = &lower[0, 0]
+    tree.upper = &upper[0, 0]
+    tree.points = &points[0, 0, 0]
+    tree.numbers = &numbers[0, 0]
+    tree.smallest = &smallest[0]
+    return tree
+
+
+def nearest(tree, asking, int first, int stop, bint others, int[:, ::1] indices, double[:, ::1] squares):
+    """Fill the outputs for the leaves `first` to `stop` of the tree that asks; `others`: a row is not its own neighbour.
+
+    Trees are tuples (lower, upper, points, numbers, smallest). The caller checks shapes.
+    """
+    cdef evlearn_tree inside = describe(tree[0], tree[1], tree[2], tree[3], tree[4])
+    cdef evlearn_tree outside = describe(asking[0], asking[1], asking[2], asking[3], asking[4])
+    cdef int leaf, k = <int>indices.shape[1]
+    with nogil:
+        for leaf in range(first, stop):
+            evlearn_nearest(&inside, &outside, leaf, others, k, &indices[0, 0], &squares[0, 0])

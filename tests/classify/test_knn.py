@@ -1,0 +1,240 @@
+"""Evidential k-nearest neighbours: each neighbour is a piece of evidence."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+from sklearn.metrics import confusion_matrix
+
+from evlearn import CredalPartition
+from evlearn.belief import FocalSets, dempster
+from evlearn.classify import EvidentialKNNClassifier
+from evlearn.classify.labels import read_labels
+from evlearn.classify.neighbor_evidence import make_evidence
+
+CASES = ["EkNN_glass_K5", "EkNN_glass_K5_lambda1", "EkNN_ionosphere_K5", "EkNN_iris_K5", "EkNN_vehicles_K9"]
+
+
+def some_problem(seed, n_objects=60, n_classes=3):
+    random = np.random.default_rng(seed)
+    y = random.integers(n_classes, size=n_objects)
+    y[:n_classes] = np.arange(n_classes)
+    return random.normal(size=(n_objects, 2)) + 2 * np.eye(n_classes, 2)[y], y, random
+
+
+def some_soft_labels(random, y, n_classes=3):
+    doubt = random.uniform(size=len(y))
+    masses = np.zeros((len(y), 2**n_classes))
+    sets = FocalSets.full(n_classes)
+    masses[np.arange(len(y)), 1 + y] = 1 - doubt
+    masses[np.arange(len(y)), random.integers(n_classes + 1, len(sets), size=len(y))] += doubt
+    return CredalPartition(masses, sets)
+
+
+# What R says
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_masses_loss_and_gradient_are_those_of_r(read_case, name):
+    case = read_case(name)
+    share = case.parameters["lambda"]
+    labels = read_labels(case.y, case.X, "")
+    evidence = make_evidence(labels)
+
+    def squares_to(rows, neighbors):
+        return ((rows[:, None] - case.X[neighbors]) ** 2).sum(axis=2)
+
+    # Given R's neighbours: where distances are equal, it chooses in another way.
+    neighbors = case.arrays["train_nn_index_1b"] - 1
+    squares = squares_to(case.X, neighbors)
+    fixed = (neighbors, squares, case.arrays["gamma0"], 0.95)
+    loss, gradient = evidence.loss(*fixed, labels.targets(share), share)
+    assert loss == pytest.approx(case.scalars["cost0"], abs=1e-12)
+    np.testing.assert_allclose(gradient, case.arrays["grad0"], rtol=0, atol=1e-10)
+    fitted = evidence.masses(neighbors, squares, case.arrays["gamma"], 0.95)
+    np.testing.assert_allclose(fitted[:, 1:], case.arrays["loo_mass_fit"], rtol=0, atol=1e-8)
+    asked = case.arrays["test_nn_index_1b"] - 1
+    said = evidence.masses(asked, squares_to(case.X_test, asked), case.arrays["gamma"], 0.95)
+    np.testing.assert_allclose(said[:, 1:], case.arrays["test_mass_fit"], rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_from_the_same_start_the_loss_is_no_worse_than_that_of_r(read_case, name):
+    case = read_case(name)
+    settings = {"loss_lambda": case.parameters["lambda"], "gamma": case.arrays["gamma0"]}
+    model = EvidentialKNNClassifier(case.parameters["K"], **settings).fit(case.X, case.y)
+    assert model.objective_ <= case.scalars["cost"] * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_our_own_start_ends_as_low_or_nearly(read_case, name):
+    case = read_case(name)
+    model = EvidentialKNNClassifier(case.parameters["K"], loss_lambda=case.parameters["lambda"])
+    assert model.fit(case.X, case.y).objective_ <= case.scalars["cost"] * 1.01
+
+
+def test_the_published_table_of_ionosphere(read_data):
+    X, y = read_data("ionosphere_evclass")
+    model = EvidentialKNNClassifier(10).fit(X[:176], y[:176])
+    predicted = model.predict(X[176:])
+    np.testing.assert_array_equal(confusion_matrix(y[176:], predicted), [[106, 6], [7, 56]])
+    assert (predicted != y[176:]).mean() == pytest.approx(0.0743, abs=5e-5)
+
+
+# Laws
+
+
+@given(st.integers(0, 10_000), st.integers(1, 8))
+def test_masses_are_those_of_dempsters_rule(seed, n_neighbors):
+    X, y, random = some_problem(seed)
+    model = EvidentialKNNClassifier(n_neighbors, gamma=0.7, optimize=False).fit(X, y)
+    place = random.normal(size=(1, 2))
+    squares = ((X - place) ** 2).sum(axis=1)
+    sets = FocalSets.simple(3)
+    expected = np.array([0, 0, 0, 0, 1.0])
+    for i in np.argsort(squares)[:n_neighbors]:
+        support = 0.95 * np.exp(-0.49 * squares[i])
+        one = np.zeros(5)
+        one[1 + y[i]], one[-1] = support, 1 - support
+        expected = dempster([expected, one], sets)
+    np.testing.assert_allclose(model.predict_mass(place).masses[0], expected, rtol=0, atol=1e-12)
+
+
+@given(st.integers(0, 10_000))
+def test_crisp_labels_given_as_soft_ones_say_the_same(seed):
+    X, y, random = some_problem(seed)
+    places = random.normal(size=(20, 2)) * 3
+    crisp = EvidentialKNNClassifier(gamma=0.7, optimize=False).fit(X, y)
+    for labels in (CredalPartition.from_hard(y), np.eye(3)[y]):
+        soft = EvidentialKNNClassifier(gamma=0.7, optimize=False).fit(X, labels)
+        assert soft.objective_ == pytest.approx(crisp.objective_, abs=1e-12)
+        said = soft.predict_mass(places)
+        for subset in crisp.focal_sets_:
+            np.testing.assert_allclose(
+                said.masses[:, said.focal_sets.index(subset)],
+                crisp.predict_mass(places).masses[:, crisp.focal_sets_.index(subset)],
+                rtol=0,
+                atol=1e-9,
+            )
+
+
+@given(st.integers(0, 10_000), st.sampled_from([1.0, 1 / 3]))
+def test_the_gradient_of_soft_labels_is_that_of_differences(seed, share):
+    X, y, random = some_problem(seed)
+    labels = read_labels(some_soft_labels(random, y), X, "")
+    evidence, targets = make_evidence(labels), labels.targets(share)
+    model = EvidentialKNNClassifier().fit(X, y)
+    neighbors, squares = model._tree.nearest_others(5)
+
+    def loss(gamma):
+        return evidence.loss(neighbors, squares, gamma, 0.95, targets, share)
+
+    gamma = np.array([random.uniform(0.2, 2)])
+    np.testing.assert_allclose(loss(gamma)[1], approx_fprime(gamma, lambda g: loss(g)[0], 1e-7), atol=1e-6)
+
+
+@given(st.integers(0, 10_000))
+def test_soft_labels_are_combined_by_dempsters_rule(seed):
+    X, y, random = some_problem(seed)
+    labels = some_soft_labels(random, y)
+    model = EvidentialKNNClassifier(4, gamma=0.7, optimize=False).fit(X, labels)
+    place = random.normal(size=(1, 2))
+    squares = ((X - place) ** 2).sum(axis=1)
+    full = FocalSets.full(3)
+    expected = np.eye(8)[-1]
+    for i in np.argsort(squares)[:4]:
+        support = 0.95 * np.exp(-0.49 * squares[i])
+        one = support * labels.masses[i] + (1 - support) * np.eye(8)[-1]
+        expected = dempster([expected, one], full)
+    said = model.predict_mass(place)
+    columns = said.focal_sets.positions(full.membership)
+    np.testing.assert_allclose(said.masses[0, columns], expected, rtol=0, atol=1e-10)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([1e-3, 8.0, 1e4]))
+def test_neither_place_nor_units_matter(seed, unit):
+    X, y, random = some_problem(seed)
+    places = random.normal(size=(10, 2))
+    one = EvidentialKNNClassifier().fit(X, y)
+    two = EvidentialKNNClassifier().fit(unit * (X + 1), y)
+    np.testing.assert_allclose(two.gamma_ * unit, one.gamma_, rtol=1e-3, atol=1e-3)
+    assert two.objective_ == pytest.approx(one.objective_, rel=1e-5)
+    np.testing.assert_allclose(
+        two.predict_mass(unit * (places + 1)).masses, one.predict_mass(places).masses, rtol=0, atol=1e-3
+    )
+
+
+@given(st.integers(0, 10_000))
+def test_learning_never_ends_above_its_start(seed):
+    X, y, _ = some_problem(seed)
+    model = EvidentialKNNClassifier().fit(X, y)
+    assert (np.diff(model.objective_history_) <= 1e-12).all()
+    assert model.objective_ == model.objective_history_[-1]
+
+
+def test_one_neighbour_gives_the_nearest_label():
+    X, y, random = some_problem(0)
+    places = random.normal(size=(50, 2))
+    nearest = ((places[:, None] - X) ** 2).sum(axis=2).argmin(axis=1)
+    model = EvidentialKNNClassifier(1, gamma=0.5, optimize=False).fit(X, y)
+    np.testing.assert_array_equal(model.predict(places), y[nearest])
+
+
+def test_threads_change_nothing():
+    X, y, _ = some_problem(0, 5000)
+    one, two = (EvidentialKNNClassifier(n_jobs=n).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(one.gamma_, two.gamma_)
+    np.testing.assert_array_equal(one.predict_mass(X).masses, two.predict_mass(X).masses)
+
+
+# Soft labels
+
+
+def test_doubtful_labels_say_more_than_forced_ones():
+    """As with the EEG recordings of the slides: five experts who do not agree, and one vote of the majority."""
+    errors = {"crisp": [], "soft": []}
+    for seed in range(10):
+        random = np.random.default_rng(seed)
+        y = random.integers(2, size=1500)
+        X = random.normal(size=(1500, 4)) + 1.1 * (2 * y[:, None] - 1) * [0.7, 0.5, 0.3, 0.1]
+        # An expert is right as often as the case is clear, and what is known is how many said what.
+        skill = random.uniform(0.35, 1, size=300)
+        votes = random.binomial(5, np.where(y[:300] == 1, skill, 1 - skill)) / 5
+        shares = np.column_stack([1 - votes, votes])
+        soft = shares / shares.max(axis=1, keepdims=True)
+        for name, labels in {"crisp": (votes > 0.5).astype(int), "soft": soft}.items():
+            model = EvidentialKNNClassifier(11).fit(X[:300], labels)
+            errors[name].append((model.predict(X[300:]) != y[300:]).mean())
+    gains = np.array(errors["crisp"]) - errors["soft"]
+    assert gains.mean() > 0.02
+    assert (gains > 0).sum() >= 9
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_neighbors": 0}, "n_neighbors must be a whole number of at least 1, got 0"),
+        ({"alpha": 1}, "alpha must be less than 1"),
+        ({"alpha": 0}, "alpha must be a number above 0"),
+        ({"gamma": -1.0}, "gamma must be above 0"),
+        ({"gamma": [1.0, 2.0]}, r"gamma must have shape \(3,\)"),
+        ({"loss_lambda": "belief"}, "loss_lambda must be 'pignistic' or a number"),
+        ({"loss_lambda": 2}, "loss_lambda must be a number"),
+        ({"max_iter": 0}, "max_iter must be"),
+    ],
+)
+def test_errors_name_the_parameter(parameters, message):
+    X, y, _ = some_problem(0)
+    with pytest.raises(ValueError, match=message):
+        EvidentialKNNClassifier(**parameters).fit(X, y)
+
+
+def test_more_neighbours_than_objects_are_all_objects():
+    X, y, _ = some_problem(0, 12)
+    model = EvidentialKNNClassifier(100, gamma=1.0, optimize=False).fit(X, y)
+    expected = EvidentialKNNClassifier(12, gamma=1.0, optimize=False).fit(X, y)
+    np.testing.assert_array_equal(model.predict_mass(X).masses, expected.predict_mass(X).masses)

@@ -1,0 +1,91 @@
+"""The search of neighbours, and the loss of their scales, against a few lines of NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+
+from evlearn.classify.box_tree import BoxTree
+from evlearn.kernels import neighbor_loss
+
+
+def by_sorting(data, rows, n_neighbors, *, others):
+    squares = ((rows[:, None] - data) ** 2).sum(axis=2)
+    if others:
+        np.fill_diagonal(squares, np.inf)
+    order = np.argsort(squares, axis=1, kind="stable")[:, :n_neighbors]
+    return order, np.take_along_axis(squares, order, axis=1)
+
+
+@given(
+    st.integers(0, 10_000), st.integers(2, 300), st.integers(1, 9), st.sampled_from([1, 2, 5, 40]), st.booleans()
+)
+def test_neighbours_are_those_that_sorting_all_distances_finds(seed, n, d, k, whole):
+    random = np.random.default_rng(seed)
+    data, rows = random.normal(size=(n, d)), random.normal(size=(37, d)) * 2
+    if whole:  # many ties, which the lowest numbers win; squares of whole numbers are exact
+        data, rows = np.rint(data), np.rint(rows)
+    tree = BoxTree.of(data)
+    for found, expected in [
+        (tree.nearest_others(min(k, n - 1)), by_sorting(data, data, min(k, n - 1), others=True)),
+        (tree.nearest_of(rows, min(k, n)), by_sorting(data, rows, min(k, n), others=False)),
+    ]:
+        np.testing.assert_array_equal(found[0], expected[0])
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+
+
+def test_threads_find_the_same_neighbours():
+    data = np.random.default_rng(0).normal(size=(5000, 6))
+    tree = BoxTree.of(data)
+    for one, two in zip(tree.nearest_others(7, n_jobs=1), tree.nearest_others(7, n_jobs=2), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_coincident_objects_do_not_make_the_search_slow_or_wrong():
+    data = np.zeros((20_000, 3))
+    indices, squares = BoxTree.of(data).nearest_others(3)
+    np.testing.assert_array_equal(indices[:4], [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
+    assert (indices[4:] == [0, 1, 2]).all()
+    assert (squares == 0).all()
+
+
+def test_a_large_offset_costs_no_digits():
+    random = np.random.default_rng(1)
+    data = random.integers(-100, 100, size=(400, 4)) / 128.0  # sums with the offset are exact
+    near, far = BoxTree.of(data), BoxTree.of(data + 2.0**20)
+    for one, two in zip(near.nearest_others(6), far.nearest_others(6), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def loss_in_numpy(classes, squares, gamma, alpha, share, targets):
+    supports = alpha * np.exp(-(gamma**2)[classes] * squares)
+    weights = np.stack([-(np.log1p(-supports) * (classes == k)).sum(axis=1) for k in range(len(gamma))], axis=1)
+    powers = np.exp(weights)
+    said = (powers - 1 + share) / (powers.sum(axis=1, keepdims=True) - len(gamma) + 1)
+    return 0.5 * ((said - targets) ** 2).sum()
+
+
+@pytest.mark.parametrize("share", [0, 0.25, 1])
+@pytest.mark.parametrize("n_neighbors", [1, 4, 150])
+def test_the_loss_and_its_gradient(share, n_neighbors):
+    random = np.random.default_rng(n_neighbors)
+    classes = random.integers(4, size=(30, n_neighbors)).astype(np.int32)
+    squares = random.exponential(size=classes.shape)
+    gamma, targets = random.uniform(0.5, 2, size=4), np.eye(4)[random.integers(4, size=30)]
+    gradient = np.zeros(4)
+    value = neighbor_loss.loss(classes, squares, gamma, 0.95, share, targets, gradient, np.empty((4, 4)))
+    expected = loss_in_numpy(classes, squares, gamma, 0.95, share, targets)
+    assert value == pytest.approx(expected, rel=1e-12)
+    slopes = approx_fprime(gamma, lambda g: loss_in_numpy(classes, squares, g, 0.95, share, targets), 1e-7)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
+
+
+def test_many_near_neighbours_do_not_overflow():
+    classes, squares = np.zeros((1, 1000), dtype=np.int32), np.zeros((1, 1000))
+    gradient = np.zeros(2)
+    value = neighbor_loss.loss(
+        classes, squares, np.ones(2), 0.95, 0.5, np.array([[1.0, 0]]), gradient, np.empty((4, 2))
+    )
+    assert value == pytest.approx(0, abs=1e-30)
+    assert np.isfinite(gradient).all()
