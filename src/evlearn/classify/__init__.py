@@ -1,5 +1,6 @@
 """Evidential classifiers: what is known about the class of an object, ignorance included."""
 
 from evlearn.classify.knn import EvidentialKNNClassifier
+from evlearn.classify.weights_of_evidence import masses_from_linear
 
-__all__ = ["EvidentialKNNClassifier"]
+__all__ = ["EvidentialKNNClassifier", "masses_from_linear"]
