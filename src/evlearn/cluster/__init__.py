@@ -5,7 +5,8 @@ from evlearn.cluster.bpec import BPEC
 from evlearn.cluster.ccm import CCM
 from evlearn.cluster.cecm import CECM
 from evlearn.cluster.ecm import ECM
+from evlearn.cluster.eknnclus import EKNNClus
 from evlearn.cluster.evclus import EVCLUS
 from evlearn.cluster.recm import RECM
 
-__all__ = ["BPEC", "CCM", "CECM", "ECM", "EVCLUS", "RECM", "DeltaBel", "delta_bel"]
+__all__ = ["BPEC", "CCM", "CECM", "ECM", "EVCLUS", "RECM", "DeltaBel", "EKNNClus", "delta_bel"]

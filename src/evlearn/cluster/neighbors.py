@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy.sparse import csr_array
 from sklearn import config_context
-from sklearn.neighbors import NearestNeighbors
+from sklearn.neighbors import KDTree, NearestNeighbors
 
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.slices import row_blocks
@@ -52,20 +54,24 @@ class Neighbors:
         """The same, with all distances kept."""
         return replace(self, distances=np.concatenate([distances for _, _, distances in self.blocks()]))
 
+    def to_graph(self) -> csr_array:
+        """The neighbours as a matrix: distances where an object has a neighbour, and nothing elsewhere."""
+        distances = self.with_distances().distances if self.distances is None else self.distances
+        return _to_graph(self.indices, np.asarray(distances), len(self.data))
+
     @property
     def pairwise_metric(self) -> Any:
         """The metric as `evlearn.cluster.pairs.distances_between` knows it."""
         return "euclidean" if is_metric(self.metric, *_EUCLIDEAN) else self.metric
 
     def _apart(self, rows: slice, found: npt.NDArray[np.int32]) -> FloatArray:
-        # Differences first: a squared norm by products loses its digits, and duplicates would be apart.
-        apart = self.data.take(found, axis=0)
-        apart -= self.data[rows, None]
-        return np.asarray(np.sqrt(np.einsum("ijk,ijk->ij", apart, apart)))
+        return _euclidean(self.data[rows], self.data, found)
 
 
-def find_neighbors(data: FloatArray, n_neighbors: int, *, metric: Any, n_jobs: int | None) -> Neighbors:
-    """The nearest neighbours of each object among all others.
+def find_neighbors(
+    data: FloatArray, n_neighbors: int, *, metric: Any, n_jobs: int | None, keep: bool = False
+) -> Neighbors:
+    """The nearest neighbours of each object among all others, in no order.
 
     Parameters
     ----------
@@ -77,36 +83,103 @@ def find_neighbors(data: FloatArray, n_neighbors: int, *, metric: Any, n_jobs: i
         As for `sklearn.neighbors.NearestNeighbors`.
     n_jobs : int or None
         Threads for the search.
+    keep : bool, default=False
+        Whether to keep all distances, and not only those that take long to work out again.
 
     Returns
     -------
     Neighbors
-        The neighbours. Distances are kept where they take long to work out again.
+        The neighbours.
     """
-    euclidean = is_metric(metric, *_EUCLIDEAN)
-    tree = euclidean and data.shape[1] <= _TREE_UP_TO
-    # Without a tree, squared distances are sums of products, which are right near the origin only.
-    centred = is_metric(metric, *_EUCLIDEAN, "sqeuclidean") and not tree
-    searched = data - data.mean(axis=0) if centred else data
     known = np.arange(len(data)) if is_metric(metric, "precomputed") else _few_copies(data, n_neighbors + 1)
-    search = NearestNeighbors(algorithm="kd_tree" if tree else "auto", metric=metric, n_jobs=n_jobs)
-    search.fit(searched if len(known) == len(data) else searched[known])
+    search = _Search(data, known, metric, n_jobs)
     indices = np.empty((len(data), n_neighbors), dtype=np.int32)
-    distances = None if euclidean else np.empty(indices.shape)
-    with config_context(working_memory=_WORKING_MEMORY):
-        for rows in row_blocks(len(data), max(BLOCK // (n_neighbors + 1), 1)):
-            apart, found = search.kneighbors(searched[rows], n_neighbors=n_neighbors + 1)
-            check_finite(apart, metric)
-            found = known[found]
-            others = found != np.arange(rows.start, rows.stop)[:, None]
-            # An object with many duplicates may not be among its own nearest: then the farthest is one too many.
-            others[others.all(axis=1), -1] = False
-            indices[rows] = found[others].reshape(-1, n_neighbors)
-            if distances is not None:
-                distances[rows] = apart[others].reshape(-1, n_neighbors)
-    neighbors = Neighbors(data, metric, indices, distances)
     # With few attributes it is memory that counts, with many it is time.
-    return neighbors.with_distances() if euclidean and not tree else neighbors
+    distances = np.empty(indices.shape) if keep or search.tree is None else None
+    for rows in row_blocks(len(data), max(BLOCK // (n_neighbors + 1), 1)):
+        apart, found = search(data[rows], n_neighbors + 1)
+        others = found != np.arange(rows.start, rows.stop)[:, None]
+        # An object may have too many duplicates to be among its own nearest: then any of these is one too many.
+        others[others.all(axis=1), -1] = False
+        indices[rows] = found[others].reshape(-1, n_neighbors)
+        if distances is not None:
+            distances[rows] = apart[others].reshape(-1, n_neighbors)
+    return Neighbors(data, metric, indices, distances)
+
+
+def nearest_among(
+    data: FloatArray | None, new: FloatArray, n_neighbors: int, *, metric: Any, n_jobs: int | None
+) -> csr_array:
+    """The objects that are nearest to new ones.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n_objects, n_features) or None
+        The objects; None if `new` holds the distances to them.
+    new : ndarray of shape (n_new, n_features) or (n_new, n_objects)
+        The new ones; an object that is at the same place is a neighbour like others.
+    n_neighbors : int
+        How many, not more than there are objects.
+    metric : str or callable
+        As for `sklearn.neighbors.NearestNeighbors`.
+    n_jobs : int or None
+        Threads for the search.
+
+    Returns
+    -------
+    csr_array of shape (n_new, n_objects)
+        The distances to the neighbours.
+    """
+    if data is None:
+        nearest = np.argsort(new, axis=1, kind="stable")[:, :n_neighbors].astype(np.int32)
+        return _to_graph(nearest, np.take_along_axis(new, nearest, axis=1), new.shape[1])
+    search = _Search(data, np.arange(len(data)), metric, n_jobs)
+    indices = np.empty((len(new), n_neighbors), dtype=np.int32)
+    distances = np.empty(indices.shape)
+    for rows in row_blocks(len(new), max(BLOCK // n_neighbors, 1)):
+        distances[rows], indices[rows] = search(new[rows], n_neighbors)
+    return _to_graph(indices, distances, len(data))
+
+
+class _Search:
+    """Finds the nearest of known objects: in a tree, if distances are Euclidean and attributes are few."""
+
+    def __init__(self, data: FloatArray, known: IntArray, metric: Any, n_jobs: int | None) -> None:
+        self.data, self.known, self.metric, self.n_jobs = data, known, metric, n_jobs
+        self.euclidean = is_metric(metric, *_EUCLIDEAN)
+        self.tree = self.centre = None
+        if self.euclidean and data.shape[1] <= _TREE_UP_TO:
+            self.tree = KDTree(self._known_of(data))
+            return
+        # Without a tree, squared distances are sums of products, which are right near the origin only.
+        if self.euclidean or is_metric(metric, "sqeuclidean"):
+            self.centre = data.mean(axis=0)
+        self.brute = NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(self._known_of(self._near_origin(data)))
+
+    def __call__(self, rows: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray]:
+        """The distances of rows to their nearest, and who these are."""
+        if self.tree is not None:
+            parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self.tree.query)(part, n_neighbors, sort_results=False)
+                for part in np.array_split(rows, min(effective_n_jobs(self.n_jobs), len(rows)))
+            )
+            apart, found = (np.concatenate(one) for one in zip(*parts, strict=True))
+            found = self.known[found]
+        else:
+            with config_context(working_memory=_WORKING_MEMORY):
+                apart, found = self.brute.kneighbors(self._near_origin(rows), n_neighbors=n_neighbors)
+            found = self.known[found]
+            if self.euclidean:
+                for block in row_blocks(len(rows), max(BLOCK // (n_neighbors * rows.shape[1]), 1)):
+                    apart[block] = _euclidean(rows[block], self.data, found[block])
+        check_finite(apart, self.metric)
+        return apart, found
+
+    def _near_origin(self, data: FloatArray) -> FloatArray:
+        return data if self.centre is None else data - self.centre
+
+    def _known_of(self, data: FloatArray) -> FloatArray:
+        return data if len(self.known) == len(data) else data[self.known]
 
 
 def is_metric(metric: Any, *names: str) -> bool:
@@ -146,3 +219,17 @@ def _few_copies(data: FloatArray, most: int) -> IntArray:
     _, group, counts = np.unique(data, axis=0, return_inverse=True, return_counts=True)
     number = np.arange(len(data)) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.sort(np.argsort(group.reshape(-1), kind="stable")[number < most])
+
+
+def _euclidean(rows: FloatArray, data: FloatArray, found: npt.NDArray[Any]) -> FloatArray:
+    # Differences first: a squared norm by products loses its digits, and duplicates would be apart.
+    apart = data.take(found, axis=0)
+    apart -= rows[:, None]
+    return np.asarray(np.sqrt(np.einsum("ijk,ijk->ij", apart, apart)))
+
+
+def _to_graph(indices: npt.NDArray[np.int32], distances: FloatArray, n_objects: int) -> csr_array:
+    starts = np.arange(len(indices) + 1) * indices.shape[1]
+    if starts[-1] <= np.iinfo(np.int32).max:  # or else scipy would make all indices larger
+        starts = starts.astype(np.int32)
+    return csr_array((distances.reshape(-1), indices.reshape(-1), starts), shape=(len(indices), n_objects))

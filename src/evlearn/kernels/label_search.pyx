@@ -126,6 +126,8 @@ def gather(
         double total = 0.0
     with nogil:
         for t in range(order.shape[0]):
+            if t + 2 < order.shape[0]:
+                fetch(indptr, indices, weights, order[t + 2])
             for e in range(indptr[order[t]], indptr[order[t] + 1]):
                 total += labels[indices[e]] * weights[e]
     return total

@@ -1,0 +1,473 @@
+"""EK-NNclus: clusters by the votes of neighbours, of any number and shape."""
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from evlearn.kernels.label_search import agreement, sweep
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.datasets import make_blobs, make_circles
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
+from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors, kneighbors_graph
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evlearn import belief as bf
+from evlearn.belief import FocalSets
+from evlearn.cluster import EKNNClus
+from evlearn.cluster.neighbor_evidence import Support, combine_evidence, search_labels
+from evlearn.datasets import make_fourclass
+
+one_cluster = pytest.mark.filterwarnings("ignore:all objects are in one cluster:UserWarning")
+seeds = st.integers(0, 10_000)
+
+
+@parametrize_with_checks([EKNNClus(), EKNNClus(n_neighbors=10, graph="union", n_init=2)])
+@one_cluster
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def fourclass():
+    return make_fourclass(400, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs([80, 120], centers=[[0, 0], [20, 0]], random_state=0)
+
+
+def some_objects(seed, n_objects=60):
+    random = np.random.default_rng(seed)
+    return random.standard_normal((n_objects, 2)) + 5 * random.integers(3, size=(n_objects, 1))
+
+
+def some_graph(seed, n_objects=40, n_neighbors=6):
+    """A graph of random neighbours and weights."""
+    random = np.random.default_rng(seed)
+    steps = np.array([random.permutation(n_objects - 1)[:n_neighbors] + 1 for _ in range(n_objects)])
+    indices = ((np.arange(n_objects)[:, None] + steps) % n_objects).astype(np.int32)
+    starts = np.arange(n_objects + 1, dtype=np.int32) * n_neighbors
+    weights = random.gamma(1, size=indices.size)
+    return csr_array((weights, indices.reshape(-1), starts), shape=(n_objects, n_objects)), random
+
+
+def orders(random, n_objects, n_passes=200):
+    return (random.permutation(n_objects).astype(np.int32) for _ in range(n_passes))
+
+
+# What it finds
+
+
+def test_two_distant_blobs_are_two_clusters(blobs):
+    X, y = blobs
+    for seed in range(20):
+        model = EKNNClus(60, q=0.9, n_init=5, random_state=seed).fit(X)
+        assert model.n_clusters_ == 2
+        assert adjusted_rand_score(y, model.labels_) == 1
+    assert model.converged_
+    assert len(model.objective_history_) == model.n_iter_
+    assert model.objective_ == model.objective_history_[-1]
+
+
+def test_four_overlapping_clusters_are_found_by_most_seeds(fourclass):
+    X, y = fourclass
+    fits = [EKNNClus(60, q=0.9, graph="union", random_state=seed).fit(X) for seed in range(10)]
+    found = [model.n_clusters_ for model in fits]
+    assert found.count(4) >= 8
+    assert set(found) <= {3, 4, 5}
+    best = max(fits, key=lambda model: model.n_clusters_ == 4)
+    assert adjusted_rand_score(y, best.labels_) > 0.65
+
+
+def test_clusters_around_others_are_not_mixed_with_these():
+    X, y = make_circles(600, factor=0.4, noise=0.04, random_state=0)
+    model = EKNNClus(60, q=0.9, random_state=0).fit(X)
+    assert all(len(set(y[model.labels_ == k])) == 1 for k in range(model.n_clusters_))
+
+
+def test_more_neighbours_or_a_larger_quantile_give_fewer_clusters(fourclass):
+    X, _ = fourclass
+
+    def count(**own):
+        return np.mean([EKNNClus(**own, random_state=seed).fit(X).n_clusters_ for seed in range(5)])
+
+    assert count(n_neighbors=10) > count(n_neighbors=30) > count(n_neighbors=90)
+    assert count(n_neighbors=40, q=0.1) > count(n_neighbors=40, q=0.9)
+
+
+def test_masses_tell_torn_objects_from_lonely_ones():
+    X, _ = make_blobs([80, 80], centers=[[0, 0], [8, 0]], random_state=0)
+    model = EKNNClus(30, q=0.9, random_state=0).fit(X)
+    assert model.n_clusters_ == 2
+    new = model.predict_mass([[0, 0], [4, 0], [4, 400]])
+    assert new.masses[0].max() > 0.999
+    assert new.masses[1, 1:3].min() > 0.01
+    assert new.masses[2, 3] > 0.999
+    np.testing.assert_array_equal(model.predict_set([[0, 0], [4, 400]]).sum(axis=1), [1, 2])
+    np.testing.assert_allclose(model.predict_proba([[4, 400]]), [[0.5, 0.5]], atol=1e-3)
+
+
+# Laws
+
+
+@settings(max_examples=30)
+@given(seeds, st.sampled_from([1.0, 2.0, 3.0]))
+def test_masses_are_those_of_dempsters_rule(seed, power):
+    X = some_objects(seed, 25)
+    random = np.random.default_rng(seed)
+    distances, indices = NearestNeighbors(n_neighbors=5).fit(X).kneighbors()
+    graph = csr_array((distances.ravel(), indices.ravel(), np.arange(26) * 5), shape=(25, 25))
+    support = Support.of(graph, q=0.5, power=power, min_distance=1e-6)
+    labels = random.integers(3, size=25).astype(np.int32)
+    focal_sets = FocalSets.simple(3)
+    alpha = np.clip(np.exp(-((distances / support.scale) ** power)), 1e-6, 1 - 1e-12)
+    sources = np.zeros((5, 25, len(focal_sets)))
+    for k in range(5):
+        sources[k, np.arange(25), 1 + labels[indices[:, k]]] = alpha[:, k]
+        sources[k, :, -1] = 1 - alpha[:, k]
+    expected = bf.dempster(sources, focal_sets)
+    np.testing.assert_allclose(combine_evidence(support.weigh(graph), labels, 3), expected, rtol=1e-9, atol=1e-13)
+
+
+@settings(max_examples=30)
+@given(seeds)
+def test_in_a_symmetric_graph_every_change_increases_the_objective(seed):
+    graph, random = some_graph(seed)
+    graph = csr_array(graph.maximum(graph.T))
+    arrays = (graph.indptr, graph.indices, graph.data)
+    labels = np.arange(40, dtype=np.int32)
+    before = agreement(labels, *arrays)
+    for k in range(200):
+        changed, gain = sweep(labels, *arrays, np.array([k % 40], dtype=np.int32), 40)
+        after = agreement(labels, *arrays)
+        assert changed == (after > before)
+        assert after - before == pytest.approx(2 * gain, abs=1e-9)
+        before = after
+    state = search_labels(graph, np.arange(40, dtype=np.int32), orders(random, 40))
+    assert state.converged
+    assert (np.diff(state.history) >= 0).all()
+
+
+@settings(max_examples=30)
+@given(seeds, st.booleans())
+def test_in_the_end_nobody_wants_to_change(seed, union):
+    graph, random = some_graph(seed)
+    graph = csr_array(graph.maximum(graph.T)) if union else graph
+    state = search_labels(graph, random.integers(10, size=40).astype(np.int32), orders(random, 40))
+    if not state.converged:
+        assert not union  # a directed graph may go round in circles
+        return
+    votes = np.zeros((40, 10))
+    for i in range(40):
+        row = slice(graph.indptr[i], graph.indptr[i + 1])
+        np.add.at(votes[i], state.labels[graph.indices[row]], graph.data[row])
+    np.testing.assert_allclose(votes[np.arange(40), state.labels], votes.max(axis=1), rtol=1e-12)
+    same = state.labels[:, None] == state.labels
+    assert state.objective == pytest.approx((graph.toarray() * same).sum() / 2, rel=1e-12)
+
+
+@settings(max_examples=20)
+@given(seeds, st.sampled_from(["directed", "union"]))
+def test_all_masses_and_labels_belong_together(seed, graph):
+    X = some_objects(seed)
+    model = EKNNClus(8, graph=graph, random_state=seed).fit(X)
+    np.testing.assert_allclose(model.masses_.sum(axis=1), 1, rtol=0, atol=1e-12)
+    assert (model.masses_ >= 0).all()
+    assert (model.masses_[:, 0] == 0).all()
+    assert sorted(set(model.labels_)) == list(range(model.n_clusters_))
+    if model.converged_:
+        np.testing.assert_array_equal(model.masses_[:, 1:-1].argmax(axis=1), model.labels_)
+
+
+@settings(max_examples=20)
+@given(seeds, st.sampled_from(["euclidean", "manhattan", "chebyshev"]))
+def test_prediction_of_training_objects_is_the_fit(seed, metric):
+    X = some_objects(seed)
+    model = EKNNClus(8, metric=metric, random_state=seed).fit(X)
+    np.testing.assert_allclose(model.predict_mass(X).masses, model.masses_, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert np.abs(model.predict_mass(X + 1e-3).masses - model.masses_).max() < 1
+
+
+@settings(max_examples=20)
+@given(seeds, st.sampled_from([1e-100, 1e-3, 1e3, 1e100]))
+def test_place_and_unit_change_nothing(seed, unit):
+    X = some_objects(seed)
+    plain = EKNNClus(8, random_state=seed).fit(X)
+    moved = EKNNClus(8, random_state=seed).fit(unit * (X + np.array([100, -50])))
+    np.testing.assert_array_equal(moved.labels_, plain.labels_)
+    np.testing.assert_allclose(moved.masses_, plain.masses_, rtol=0, atol=1e-6)
+    assert moved.scale_ == pytest.approx(unit * plain.scale_, rel=1e-9)
+
+
+def test_the_scale_is_a_quantile_of_the_distances_of_neighbours(fourclass):
+    X, _ = fourclass
+    distances = NearestNeighbors(n_neighbors=20).fit(X).kneighbors()[0]
+    for q, power in ((0.5, 2.0), (0.9, 1.0), (0.3, 3.0)):
+        model = EKNNClus(20, q=q, distance_power=power, random_state=0).fit(X)
+        assert model.scale_**power == pytest.approx(np.quantile(distances**power, q), rel=1e-10)
+
+
+def test_equal_votes_do_not_take_turns():
+    grid = np.stack(np.meshgrid(np.arange(12.0), np.arange(12.0)), axis=-1).reshape(-1, 2)
+    for seed in range(5):
+        assert EKNNClus(8, graph="union", random_state=seed).fit(grid).converged_
+
+
+# Ways of computing
+
+
+def test_attributes_dissimilarities_and_graphs_give_the_same(fourclass):
+    X, _ = fourclass
+    plain = EKNNClus(30, random_state=0).fit(X)
+    D = pairwise_distances(X)
+    square = EKNNClus(30, metric="precomputed", random_state=0).fit(D)
+    graph = kneighbors_graph(X, 30, mode="distance")
+    sparse = EKNNClus(metric="precomputed", random_state=0).fit(graph)
+    with_itself = KNeighborsTransformer(n_neighbors=30, mode="distance").fit_transform(X)
+    assert with_itself.nnz == 31 * len(X)
+    pipeline = EKNNClus(metric="precomputed", random_state=0).fit(with_itself)
+    for other in (square, sparse, pipeline):
+        np.testing.assert_array_equal(other.labels_, plain.labels_)
+        np.testing.assert_allclose(other.masses_, plain.masses_, rtol=0, atol=1e-9)
+        assert other.objective_ == pytest.approx(plain.objective_, rel=1e-9)
+    np.testing.assert_allclose(square.predict_mass(D).masses, plain.masses_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(pipeline.predict_mass(with_itself).masses, plain.masses_, rtol=0, atol=1e-9)
+    new = X[:50] + 0.01
+    expected = plain.predict_mass(new).masses
+    to_old = NearestNeighbors(n_neighbors=30).fit(X).kneighbors_graph(new, mode="distance")
+    np.testing.assert_allclose(sparse.predict_mass(to_old).masses, expected, rtol=0, atol=1e-9)
+    to_all = pairwise_distances(new, X)
+    np.testing.assert_allclose(square.predict_mass(to_all).masses, expected, rtol=0, atol=1e-9)
+
+
+def test_neighbours_may_be_searched_by_another_step_of_a_pipeline(fourclass):
+    X, _ = fourclass
+    search = KNeighborsTransformer(n_neighbors=30, mode="distance")
+    pipeline = make_pipeline(search, EKNNClus(metric="precomputed", random_state=0)).fit(X)
+    plain = EKNNClus(30, random_state=0).fit(X)
+    np.testing.assert_array_equal(pipeline.predict(X), plain.labels_)
+    np.testing.assert_array_equal(
+        make_pipeline(StandardScaler(), EKNNClus(30, random_state=0)).fit(X[:, [0, 1]] * 100).predict(X * 100),
+        EKNNClus(30, random_state=0).fit(StandardScaler().fit_transform(X)).labels_,
+    )
+
+
+def test_many_attributes_are_searched_without_a_tree():
+    X, y = make_blobs(150, n_features=30, centers=3, random_state=0)
+    model = EKNNClus(20, random_state=0).fit(X + 1e5)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    np.testing.assert_allclose(model.predict_mass(X + 1e5).masses, model.masses_, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("graph", ["directed", "union"])
+def test_one_result_whatever_the_threads(fourclass, graph):
+    X, _ = fourclass
+    fits = [EKNNClus(30, graph=graph, n_init=3, n_jobs=n_jobs, random_state=3).fit(X) for n_jobs in (None, 2, 3)]
+    for other in (*fits[1:], clone(fits[0]).fit(X)):
+        np.testing.assert_array_equal(other.masses_, fits[0].masses_)
+        np.testing.assert_array_equal(other.labels_, fits[0].labels_)
+    np.testing.assert_array_equal(fits[1].predict_mass(X[:77]).masses, fits[0].predict_mass(X[:77]).masses)
+
+
+def test_more_starts_are_never_worse(fourclass):
+    X, _ = fourclass
+    objectives = [EKNNClus(30, n_init=n, random_state=0).fit(X).objective_ for n in (1, 5)]
+    assert objectives[1] >= objectives[0]
+
+
+def test_single_precision_is_enough(fourclass):
+    X, _ = fourclass
+    plain = EKNNClus(60, q=0.9, random_state=0).fit(X)
+    single = EKNNClus(60, q=0.9, random_state=0).fit(X.astype(np.float32))
+    assert adjusted_rand_score(plain.labels_, single.labels_) > 0.95
+    graph = kneighbors_graph(X, 60, mode="distance").astype(np.float32)
+    sparse = EKNNClus(q=0.9, metric="precomputed", random_state=0).fit(graph)
+    np.testing.assert_allclose(sparse.masses_, plain.masses_, rtol=0, atol=1e-4)
+
+
+# Starts
+
+
+def test_labels_to_start_from_are_labels_of_their_own_random_ones_or_given_ones(fourclass):
+    X, y = fourclass
+    given = EKNNClus(60, q=0.9, y_init=y + 7, random_state=0).fit(X)
+    assert given.n_clusters_ == 4
+    assert adjusted_rand_score(given.labels_, y) > 0.65
+    np.testing.assert_array_equal(
+        EKNNClus(60, y_init=np.arange(400), random_state=0).fit(X).masses_,
+        EKNNClus(60, random_state=0).fit(X).masses_,
+    )
+    assert EKNNClus(10, y_init=2, random_state=0).fit(X).n_clusters_ == 2
+    many, _ = make_fourclass(1200, random_state=0)
+    assert 4 <= EKNNClus(q=0.9, random_state=0).fit(many).n_clusters_ <= 8
+
+
+# Awkward data
+
+
+@one_cluster
+@pytest.mark.parametrize("graph", ["directed", "union"])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((10, 2)),
+        np.repeat([[0.0, 0.0], [5.0, 5.0]], 10, axis=0),
+        np.repeat(np.random.default_rng(0).standard_normal((20, 2)), 5, axis=0),
+        np.array([[0.0], [1.0]]),
+        np.vstack([np.random.default_rng(0).standard_normal((40, 2)), [[1e6, 0]]]),
+        np.random.default_rng(0).standard_normal((40, 2)) * 1e149,
+        np.random.default_rng(0).standard_normal((40, 2)) * 1e-200,
+        np.random.default_rng(0).standard_normal((40, 2)) * [1e149, 1e-200],
+    ],
+    ids=["one place", "two places", "copies", "two objects", "far out", "huge", "tiny", "both"],
+)
+def test_awkward_data_give_valid_masses(X, graph):
+    for n_neighbors in (1, 3, "auto"):
+        model = EKNNClus(n_neighbors, graph=graph, random_state=0).fit(X)
+        assert np.isfinite(model.masses_).all()
+        np.testing.assert_allclose(model.masses_.sum(axis=1), 1, rtol=0, atol=1e-12)
+        assert np.isfinite(model.predict_mass(X).masses).all()
+        assert np.isfinite(model.objective_)
+        assert model.scale_ > 0
+
+
+def test_one_cluster_is_returned_with_a_warning(blobs):
+    X = blobs[0][:50]
+    with pytest.warns(UserWarning, match="all objects are in one cluster; lower n_neighbors or q"):
+        model = EKNNClus(49, q=1, random_state=0, y_init=np.zeros(50, dtype=int)).fit(X)
+    assert model.n_clusters_ == 1
+    assert model.focal_sets_ == FocalSets.simple(1)
+    np.testing.assert_array_equal(model.masses_, [[0, 1]] * 50)
+    np.testing.assert_array_equal(model.predict(X[:3]), [0, 0, 0])
+    np.testing.assert_array_equal(model.predict_mass(X[:3]).masses, [[0, 1]] * 3)
+
+
+def test_objects_without_neighbours_know_nothing():
+    D = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0.0]])
+    model = EKNNClus(metric="precomputed", random_state=0).fit(csr_array(D))
+    assert model.n_clusters_ == 2
+    np.testing.assert_array_equal(model.masses_[3], [0, 0, 0, 1])
+    assert model.labels_[2] == model.labels_[3]
+    nothing = csr_array((2, 4))
+    np.testing.assert_array_equal(model.predict_mass(nothing).masses, [[0, 0, 0, 1]] * 2)
+    with pytest.raises(ValueError, match="negative distances"):
+        EKNNClus(metric="precomputed").fit(csr_array(-D))
+    with pytest.raises(ValueError, match=r"a row and a column for each object, got shape \(3, 4\)"):
+        EKNNClus(metric="precomputed").fit(csr_array(D[:3]))
+
+
+# Frames, messages, interrupts
+
+
+def test_frames_of_any_kind_are_accepted(fourclass):
+    X = fourclass[0][:60]
+    plain = EKNNClus(10, random_state=0).fit(X)
+    for frame in (pd.DataFrame(X, columns=["a", "b"]), pl.DataFrame(X, schema=["a", "b"])):
+        model = EKNNClus(10, random_state=0).fit(frame)
+        np.testing.assert_array_equal(model.masses_, plain.masses_)
+        assert model.feature_names_in_.tolist() == ["a", "b"]
+        np.testing.assert_array_equal(model.predict(frame), plain.labels_)
+    names = [f"row {k}" for k in range(60)]
+    named = EKNNClus(10, random_state=0).fit(pd.DataFrame(X, index=names, columns=["a", "b"]))
+    assert named.credal_partition_.object_names[3] == "row 3"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_neighbors": 0}, "n_neighbors must be 'auto' or a whole number of at least 1, got 0"),
+        ({"q": 0}, "q must be a number above 0 and at most 1, got 0"),
+        ({"distance_power": -1}, "distance_power must be a number above 0 and at most 100, got -1"),
+        ({"graph": "mutual"}, r"graph must be one of \['directed', 'union'\], got 'mutual'"),
+        ({"y_init": "random"}, "y_init must be 'auto' or a whole number of at least 1, got 'random'"),
+        ({"y_init": [0, 1]}, r"y_init must have shape \(12,\), got \(2,\)"),
+        ({"n_init": 0}, "n_init must be a whole number of at least 1, got 0"),
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
+        ({"min_distance": 2}, "min_distance must be a number at least 0 and at most 1, got 2"),
+        ({"metric": "mahalanobis"}, "metric='mahalanobis' needs parameters"),
+        ({"metric": "precomputed"}, r"X must be a square matrix if metric='precomputed', got shape \(12, 2\)"),
+    ],
+)
+def test_wrong_parameters_are_named_with_what_is_allowed(settings, message):
+    with pytest.raises(ValueError, match=message):
+        EKNNClus(**settings).fit(np.random.default_rng(0).standard_normal((12, 2)))
+
+
+def test_wrong_data_are_refused():
+    X = np.random.default_rng(0).standard_normal((12, 2))
+    with pytest.raises(ValueError, match="values beyond 1e\\+150, whose squares overflow"):
+        EKNNClus().fit(1e200 * X)
+    with pytest.raises(ValueError, match="negative dissimilarities"):
+        EKNNClus(metric="precomputed").fit(X @ X.T)
+    with pytest.raises(ValueError, match="minimum of 2"):
+        EKNNClus().fit(X[:1])
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        EKNNClus().fit(csr_array(X))
+    with pytest.raises(NotFittedError):
+        EKNNClus().predict(X)
+
+
+def test_a_search_that_does_not_end_says_so(fourclass):
+    with pytest.warns(ConvergenceWarning, match="the labels still changed after max_iter=1 passes"):
+        model = EKNNClus(30, max_iter=1, random_state=0).fit(fourclass[0])
+    assert not model.converged_
+    assert model.n_iter_ == 1
+
+
+def test_progress_is_reported_pass_by_pass(fourclass, capsys):
+    model = EKNNClus(30, verbose=1, random_state=0).fit(fourclass[0])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == model.n_iter_
+    assert lines[-1].startswith(f"EKNNClus pass {model.n_iter_:>4}   changed         0")
+
+
+def test_an_interrupt_keeps_the_labels_so_far(fourclass, monkeypatch):
+    passes = []
+
+    def report(self, number, n_changed, objective):
+        passes.append(number)
+        if number == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(EKNNClus, "_report", report)
+    with pytest.warns(ConvergenceWarning, match="interrupted after 2 passes"):
+        model = EKNNClus(30, verbose=1, random_state=0).fit(fourclass[0])
+    assert passes == [1, 2]
+    assert model.n_iter_ == 2
+    assert not model.converged_
+    same = EKNNClus(30, max_iter=2, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        np.testing.assert_array_equal(same.fit(fourclass[0]).labels_, model.labels_)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_control_c_ends_a_long_fit_with_a_result():
+    program = """
+import signal, threading, warnings, os
+import numpy as np
+from evlearn.cluster import EKNNClus
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).random((20_000, 2))
+class Slow(EKNNClus):
+    def _report(self, *given):
+        if given[0] == 1:
+            print("going", flush=True)
+print(Slow(30, n_init=1000, verbose=1, random_state=0).fit(X).converged_)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "going\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read().splitlines()[-1] in ("True", "False")
+        assert process.wait(timeout=60) == 0
