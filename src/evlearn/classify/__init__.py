@@ -1,6 +1,13 @@
 """Evidential classifiers: what is known about the class of an object, ignorance included."""
 
 from evlearn.classify.knn import EvidentialKNNClassifier
+from evlearn.classify.neural import EvidentialNeuralClassifier
+from evlearn.classify.rbf import EvidentialRBFClassifier
 from evlearn.classify.weights_of_evidence import masses_from_linear
 
-__all__ = ["EvidentialKNNClassifier", "masses_from_linear"]
+__all__ = [
+    "EvidentialKNNClassifier",
+    "EvidentialNeuralClassifier",
+    "EvidentialRBFClassifier",
+    "masses_from_linear",
+]

@@ -1,0 +1,177 @@
+"""EvidentialNeuralClassifier: prototypes that are pieces of evidence."""
+
+from typing import Any
+
+import numpy as np
+
+from evlearn.belief.types import FloatArray
+from evlearn.classify.labels import Labels, read_share, singletons_and_frame
+from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of
+from evlearn.classify.prototype_networks import ENNLoss, ENNParameters
+from evlearn.parameters import check_integer, check_real
+
+_BLUR = 0.1
+
+
+class EvidentialNeuralClassifier(PrototypeClassifier):
+    r"""An evidential neural network: a few prototypes say what they know about the class of an object.
+
+    Each prototype supports classes, the more the nearer the object is, and leaves the rest open. Dempster's rule
+    puts together what they say, so that far from all prototypes nothing is known. Where prototypes are, what they
+    say and how far they see is learned from the data.
+
+    Parameters
+    ----------
+    n_prototypes : int, default=2
+        The number of prototypes, for each class or in all.
+    per_class : bool, default=True
+        Whether each class has prototypes of its own to begin with. Otherwise prototypes are spread over all
+        objects, and begin with the shares of the classes around them.
+    loss_lambda : "pignistic" or float, default="pignistic"
+        The share of the mass on all classes that counts for each of them, in the error that is made small:
+        "pignistic" is one divided by the number of classes, 1 compares plausibilities with labels, and 0 degrees
+        of belief.
+    mu : float, default=0.0
+        The price of what prototypes say: raise it to silence those that are not needed.
+    optimize_prototypes : bool, default=True
+        Whether prototypes move.
+    standardize : bool, default=True
+        Whether to measure distances in units of the standard deviation of each attribute.
+    n_init : int, default=1
+        The number of starts; the best result is kept.
+    max_iter : int, default=500
+        The largest number of iterations of a start.
+    tol : float, default=1e-4
+        Ten iterations that together lower the loss by less than this share of it are the last.
+    random_state : int, RandomState instance or None, default=None
+        The seed of the starts.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    prototypes_ : ndarray of shape (n_prototypes, n_features)
+        The prototypes.
+    memberships_ : ndarray of shape (n_prototypes, n_classes)
+        The shares of the classes in what each prototype says.
+    strengths_ : ndarray of shape (n_prototypes,)
+        How much each prototype says of an object at its place.
+    focal_sets_ : FocalSets
+        The sets that carry mass: single classes, and all of them.
+    objective_ : float
+        The loss.
+    objective_history_ : ndarray of shape (n_iterations + 1,)
+        The loss before the first and after each iteration.
+    n_iter_ : int
+        The number of iterations.
+    converged_ : bool
+        Whether the loss settled.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    EvidentialKNNClassifier : All training objects speak.
+    EvidentialRBFClassifier : Prototypes that may also speak against a class.
+
+    References
+    ----------
+    :cite:t:`denoeux2000network`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from evlearn.classify import EvidentialNeuralClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = EvidentialNeuralClassifier(random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    >>> model.predict_mass([[5, 3, 100, 100]]).masses.round(2)
+    array([[0., 0., 0., 0., 1.]])
+    """
+
+    def __init__(
+        self,
+        n_prototypes: int = 2,
+        *,
+        per_class: bool = True,
+        loss_lambda: Any = "pignistic",
+        mu: float = 0.0,
+        optimize_prototypes: bool = True,
+        standardize: bool = True,
+        n_init: int = 1,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        random_state: Any = None,
+    ) -> None:
+        self.n_prototypes = n_prototypes
+        self.per_class = per_class
+        self.loss_lambda = loss_lambda
+        self.mu = mu
+        self.optimize_prototypes = optimize_prototypes
+        self.standardize = standardize
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> "EvidentialNeuralClassifier":
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training objects.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes), or CredalPartition
+            Their classes, of any type; or plausibilities of the classes; or mass functions, if classes are known
+            with doubt.
+
+        Returns
+        -------
+        EvidentialNeuralClassifier
+            The fitted estimator.
+        """
+        labels = self._fit(X, y)
+        self.memberships_ = self._network.memberships
+        self.strengths_ = self._network.strengths
+        self.focal_sets_ = singletons_and_frame(labels)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_integer("n_prototypes", self.n_prototypes, 1)
+        check_real("mu", self.mu, 0)
+        super()._check_parameters()
+
+    def _make_loss(self, data: FloatArray, labels: Labels) -> ENNLoss:
+        share = read_share(self.loss_lambda, len(labels.classes))
+        return ENNLoss(data, labels.targets(share), share, float(self.mu), not self.optimize_prototypes)
+
+    def _start(self, data: FloatArray, labels: Labels, random: np.random.RandomState) -> ENNParameters:
+        targets = labels.targets(0)
+        if self.per_class:
+            prototypes, beta = self._centres_by_class(data, targets, random)
+            squares, cells = cell_table(data, prototypes)
+        else:
+            prototypes, _ = centres_of(data, self.n_prototypes, random)
+            squares, cells = cell_table(data, prototypes)
+            beta = np.sqrt(cells.T @ targets / np.maximum(cells.sum(axis=0), 1)[:, None])
+        eta = scales_of(squares, cells + 1e-9)  # a little of all objects, for empty cells
+        return ENNParameters(prototypes, eta, beta, np.zeros(len(prototypes)))
+
+    def _centres_by_class(
+        self, data: FloatArray, targets: FloatArray, random: np.random.RandomState
+    ) -> tuple[FloatArray, FloatArray]:
+        nearest = targets.argmax(axis=1)
+        groups = [(k, data[nearest == k]) for k in range(targets.shape[1]) if (nearest == k).any()]
+        centres = [centres_of(group, self.n_prototypes, random)[0] for _, group in groups]
+        owners = np.repeat([k for k, _ in groups], [len(some) for some in centres])
+        return np.concatenate(centres), np.eye(targets.shape[1])[owners] + _BLUR
+
+    def _masses(self, rows: FloatArray) -> FloatArray:
+        masses = self._network.masses(self._enter(rows))
+        return np.column_stack([np.zeros(len(rows)), masses])
+
+
+__all__ = ["EvidentialNeuralClassifier"]

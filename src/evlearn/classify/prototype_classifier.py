@@ -1,0 +1,143 @@
+"""What the two networks of prototypes share: standard units, starts by k-means, the best of several descents."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.cluster import KMeans
+from sklearn.utils import check_random_state
+
+from evlearn.belief.types import FloatArray
+from evlearn.classify.base import EvidentialClassifier
+from evlearn.classify.labels import Labels
+from evlearn.classify.prototype_networks import pack, squared_distances, unpack
+from evlearn.lbfgs import Descent, descend
+from evlearn.parameters import check_integer, check_real
+from evlearn.threads import one_blas_thread
+
+_GRADIENT = 1e-8
+
+
+class PrototypeClassifier(EvidentialClassifier):
+    """Base class: a network says `_start` and `_make_loss`, and is trained here."""
+
+    n_init: int
+    max_iter: int
+    tol: float
+    standardize: bool
+    random_state: Any
+
+    def _fit(self, X: Any, y: Any) -> Labels:
+        self._check_parameters()
+        data, labels = self._read_training(X, y)
+        self._centre = data.mean(axis=0)
+        spread = data.std(axis=0) if self.standardize else np.ones(data.shape[1])
+        self._unit = np.where(spread > 0, spread, 1)
+        with one_blas_thread():
+            network, descent = self._train(self._enter(data), labels)
+        self._network = network
+        self.prototypes_ = network.prototypes * self._unit + self._centre
+        self._account(descent, self.max_iter)
+        return labels
+
+    def _check_parameters(self) -> None:
+        check_integer("n_init", self.n_init, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        check_real("tol", self.tol, 0)
+
+    def _enter(self, data: FloatArray) -> FloatArray:
+        """The coordinates of the network."""
+        return np.asarray((data - self._centre) / self._unit)
+
+    def _train(self, data: FloatArray, labels: Labels) -> tuple[Any, Descent]:
+        random = check_random_state(self.random_state)
+        loss = self._make_loss(data, labels)
+        trained = []
+        for _ in range(self.n_init):
+            start = self._start(data, labels, random)
+
+            def evaluate(values: FloatArray, start: Any = start) -> tuple[float, FloatArray]:
+                value, gradient = loss.evaluate(unpack(values, start))
+                return value, pack(gradient)
+
+            descent = descend(evaluate, pack(start), tol=self.tol, max_iter=self.max_iter, gradient_tol=_GRADIENT)
+            trained.append((unpack(descent.values, start), descent))
+            if descent.interrupted:
+                break
+        network, best = min(trained, key=lambda one: one[1].history[-1])
+        best.interrupted = trained[-1][1].interrupted
+        return network, best
+
+    def _start(self, data: FloatArray, labels: Labels, random: np.random.RandomState) -> Any:
+        """Parameters to begin with."""
+        raise NotImplementedError
+
+    def _make_loss(self, data: FloatArray, labels: Labels) -> Any:
+        """What is made small."""
+        raise NotImplementedError
+
+
+def centres_of(
+    data: FloatArray, n_centres: int, random: np.random.RandomState
+) -> tuple[FloatArray, npt.NDArray[np.int32]]:
+    """Centres by k-means, as many as there are different objects at the most.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n_objects, n_features)
+        The objects.
+    n_centres : int
+        How many.
+    random : RandomState
+        The source of randomness.
+
+    Returns
+    -------
+    centres : ndarray of shape (n_centres, n_features)
+        The centres.
+    cells : ndarray of int of shape (n_objects,)
+        The nearest of them for each object.
+    """
+    n_different = len(np.unique(data, axis=0))
+    found = KMeans(min(n_centres, n_different), n_init=1, random_state=random).fit(data)
+    return found.cluster_centers_, found.labels_
+
+
+def scales_of(squares: FloatArray, weights: FloatArray) -> FloatArray:
+    """One over the root mean square distance of objects to each centre.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n_objects, n_centres)
+        Squared distances.
+    weights : ndarray of shape (n_objects, n_centres)
+        How much each object counts.
+
+    Returns
+    -------
+    ndarray of shape (n_centres,)
+        The scales. A centre without any other object near it takes the mean of all; 1 where all coincide.
+    """
+    means = (weights * squares).sum(axis=0) / weights.sum(axis=0)
+    tiny = float(np.finfo(float).tiny)
+    means = np.where(means > tiny, means, squares.mean())
+    return np.asarray(1 / np.sqrt(np.where(means > tiny, means, 1)))
+
+
+def cell_table(data: FloatArray, centres: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Squared distances to centres, and ones where a centre is the nearest.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n_objects, n_features)
+        The objects.
+    centres : ndarray of shape (n_centres, n_features)
+        The centres.
+
+    Returns
+    -------
+    squares, cells : ndarray of shape (n_objects, n_centres)
+        The distances and the ones.
+    """
+    squares = squared_distances(data, centres)
+    return squares, np.eye(len(centres))[squares.argmin(axis=1)]

@@ -1,0 +1,173 @@
+"""EvidentialRBFClassifier: prototypes that speak for and against classes."""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.utils.validation import check_is_fitted
+
+from evlearn.belief.types import FloatArray
+from evlearn.classify.labels import Labels
+from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of
+from evlearn.classify.prototype_networks import RBFLoss, RBFParameters
+from evlearn.classify.weights_of_evidence import combine_evidence, sets_of_evidence
+from evlearn.parameters import check_integer, check_real
+
+
+class EvidentialRBFClassifier(PrototypeClassifier):
+    r"""A radial basis function network with weights of evidence: prototypes speak for and against classes.
+
+    The probabilities of the classes are those of an ordinary network of bumps around prototypes, trained by
+    maximum likelihood. What each prototype says is a weight of evidence for or against each class, which fades
+    with the distance; Dempster's rule puts them together. The masses tell apart what a probability cannot: no
+    evidence, far from the data, and evidence that disagrees. They may be on any set of classes.
+
+    Parameters
+    ----------
+    n_prototypes : int or "auto", default="auto"
+        The number of prototypes; "auto" is two for each class.
+    l2 : float, default=1e-3
+        The price of squared weights: raise it for less evidence.
+    standardize : bool, default=True
+        Whether to measure distances in units of the standard deviation of each attribute.
+    n_init : int, default=1
+        The number of starts; the best result is kept.
+    max_iter : int, default=1000
+        The largest number of iterations of a start.
+    tol : float, default=1e-4
+        Ten iterations that together lower the loss by less than this share of it are the last.
+    random_state : int, RandomState instance or None, default=None
+        The seed of the starts.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    prototypes_ : ndarray of shape (n_prototypes, n_features)
+        The prototypes.
+    weights_ : ndarray of shape (n_prototypes, n_classes)
+        What each prototype says of each class, for an object at its place; weights sum to zero over the classes.
+    focal_sets_ : FocalSets
+        The sets that carry mass: all, for up to twelve classes. With more, single classes and all of them
+        together, and what belongs to sets in between is counted as mass on all.
+    objective_ : float
+        The loss: the mean negative log-likelihood, and the price of the weights.
+    objective_history_ : ndarray of shape (n_iterations + 1,)
+        The loss before the first and after each iteration.
+    n_iter_ : int
+        The number of iterations.
+    converged_ : bool
+        Whether the loss settled.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    masses_from_linear : The same for any logistic regression or multilayer perceptron.
+    EvidentialNeuralClassifier : Prototypes that only support classes.
+
+    References
+    ----------
+    :cite:t:`denoeux2019logistic`; :cite:t:`huang2022rbf`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from evlearn.classify import EvidentialRBFClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = EvidentialRBFClassifier(random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    >>> model.predict_mass([[5, 3, 100, 100]]).masses.round(2)
+    array([[0., 0., 0., 0., 0., 0., 0., 1.]])
+    """
+
+    def __init__(
+        self,
+        n_prototypes: int | str = "auto",
+        *,
+        l2: float = 1e-3,
+        standardize: bool = True,
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        random_state: Any = None,
+    ) -> None:
+        self.n_prototypes = n_prototypes
+        self.l2 = l2
+        self.standardize = standardize
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> "EvidentialRBFClassifier":
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training objects.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes), or CredalPartition
+            Their classes, of any type; or plausibilities of the classes; or mass functions, if classes are known
+            with doubt.
+
+        Returns
+        -------
+        EvidentialRBFClassifier
+            The fitted estimator.
+        """
+        labels = self._fit(X, y)
+        weights = self._network.weights
+        self.weights_ = weights - weights.mean(axis=1, keepdims=True)
+        self.focal_sets_ = sets_of_evidence(labels.names)
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes, those of the network; they are proportional to plausibilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features)
+            The objects.
+
+        Returns
+        -------
+        ndarray of shape (n_objects, n_classes)
+            Probabilities, in the order of `classes_`; equal ones where nothing is known.
+        """
+        check_is_fitted(self)
+        return np.asarray(softmax(self._active(self._read(X, reset=False)) @ self.weights_, axis=1))
+
+    def _check_parameters(self) -> None:
+        check_integer("n_prototypes", self.n_prototypes, 1, or_auto=True)
+        check_real("l2", self.l2, 0)
+        super()._check_parameters()
+
+    def _make_loss(self, data: FloatArray, labels: Labels) -> RBFLoss:
+        return RBFLoss(data, labels.plausibilities(), float(self.l2))
+
+    def _start(self, data: FloatArray, labels: Labels, random: np.random.RandomState) -> RBFParameters:
+        n_prototypes = 2 * len(labels.classes) if isinstance(self.n_prototypes, str) else self.n_prototypes
+        prototypes, cells = centres_of(data, n_prototypes, random)
+        crowded = np.bincount(cells, minlength=len(prototypes)) > 1
+        prototypes = prototypes[crowded] if crowded.any() else prototypes
+        squares, _ = cell_table(data, prototypes)
+        gamma = scales_of(squares, np.ones_like(squares))
+        active = np.exp(-(gamma**2) * squares / 2)
+        weights = np.linalg.lstsq(active, labels.targets(0), rcond=None)[0]
+        return RBFParameters(prototypes, gamma, weights)
+
+    def _active(self, data: FloatArray) -> FloatArray:
+        active: FloatArray = self._network.activations(self._enter(data))[0]
+        return active
+
+    def _masses(self, rows: FloatArray) -> FloatArray:
+        constants = np.zeros_like(self.weights_)
+        names = list(self.focal_sets_.frame)
+        return combine_evidence(self._active(rows), self.weights_, constants, names).masses
+
+
+__all__ = ["EvidentialRBFClassifier"]
