@@ -22,7 +22,8 @@ from evlearn.threads import one_blas_thread
 
 #: What `EvidentialClassifier.decide` answers besides the number of a class.
 REFUSED, UNKNOWN = -1, -2
-_LARGEST = 1e150
+#: The square of a number beyond this overflows.
+LARGEST = 1e150
 _SET_RULES: dict[str, Callable[[FloatArray, FocalSets], BoolArray]] = {
     "interval_dominance": belief.interval_dominance,
     "maximality": belief.maximality,
@@ -155,8 +156,8 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _read(self, X: Any, *, reset: bool) -> FloatArray:
         data: FloatArray = validate_data(self, X, reset=reset, dtype=np.float64, order="C")
-        if np.abs(data).max() > _LARGEST:
-            raise ValueError(f"X has values beyond {_LARGEST:g}, whose squares overflow; divide it by a constant.")
+        if np.abs(data).max() > LARGEST:
+            raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; divide it by a constant.")
         return data
 
     def _read_training(self, X: Any, y: Any) -> tuple[FloatArray, Labels]:

@@ -1,14 +1,16 @@
 """What the two networks of prototypes share: standard units, starts by k-means, the best of several descents."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from evlearn.belief.types import FloatArray
-from evlearn.classify.base import EvidentialClassifier
+from evlearn.classify.base import LARGEST, EvidentialClassifier
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_networks import pack, squared_distances, unpack
 from evlearn.lbfgs import Descent, descend
@@ -46,8 +48,8 @@ class PrototypeClassifier(EvidentialClassifier):
         check_real("tol", self.tol, 0)
 
     def _enter(self, data: FloatArray) -> FloatArray:
-        """The coordinates of the network."""
-        return np.asarray((data - self._centre) / self._unit)
+        """The coordinates of the network, in which squares do not overflow."""
+        return np.asarray(np.clip((data - self._centre) / self._unit, -LARGEST, LARGEST))
 
     def _train(self, data: FloatArray, labels: Labels) -> tuple[Any, Descent]:
         random = check_random_state(self.random_state)
@@ -80,7 +82,7 @@ class PrototypeClassifier(EvidentialClassifier):
 def centres_of(
     data: FloatArray, n_centres: int, random: np.random.RandomState
 ) -> tuple[FloatArray, npt.NDArray[np.int32]]:
-    """Centres by k-means, as many as there are different objects at the most.
+    """Centres by k-means, as many as there are objects at the most.
 
     Parameters
     ----------
@@ -98,8 +100,9 @@ def centres_of(
     cells : ndarray of int of shape (n_objects,)
         The nearest of them for each object.
     """
-    n_different = len(np.unique(data, axis=0))
-    found = KMeans(min(n_centres, n_different), n_init=1, random_state=random).fit(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different objects: then centres coincide
+        found = KMeans(min(n_centres, len(data)), n_init=1, random_state=random).fit(data)
     return found.cluster_centers_, found.labels_
 
 

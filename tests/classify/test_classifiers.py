@@ -1,0 +1,228 @@
+"""What all evidential classifiers promise: scikit-learn's contract, decisions, ignorance far away, bad data."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evlearn import CredalPartition
+from evlearn.belief import FocalSets, decide, loss_matrix
+from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+
+MODELS = [
+    EvidentialKNNClassifier(),
+    EvidentialNeuralClassifier(random_state=0),
+    EvidentialRBFClassifier(random_state=0),
+]
+all_models = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+pytestmark = pytest.mark.filterwarnings("ignore:the loss still changed:sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+@parametrize_with_checks([*MODELS, EvidentialNeuralClassifier(6, per_class=False, random_state=0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@all_models
+def test_the_tools_of_scikit_learn_work(iris, model):
+    X, y = iris
+    pipeline = make_pipeline(StandardScaler(), clone(model))
+    assert cross_val_score(pipeline, X, y).mean() > 0.9
+    name = "n_neighbors" if isinstance(model, EvidentialKNNClassifier) else "n_prototypes"
+    search = GridSearchCV(clone(model), {name: [3, 6]}, scoring="neg_log_loss", cv=3).fit(X, y)
+    assert search.best_params_[name] in (3, 6)
+    calibrated = CalibratedClassifierCV(clone(model), cv=3).fit(X, y)
+    assert calibrated.score(X, y) > 0.9
+
+
+@all_models
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+def test_frames_and_labels_of_any_type(iris, model, frame):
+    X, y = iris
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    if frame == "pandas":
+        data, labels = pd.DataFrame(X, columns=list("abcd"), index=[f"f{k}" for k in range(150)]), pd.Series(names)
+    else:
+        data, labels = pl.DataFrame(X, schema=list("abcd")), pl.Series(names)
+    fitted = clone(model).fit(data, labels)
+    assert list(fitted.feature_names_in_) == list("abcd")
+    assert (fitted.predict(data) == names).mean() > 0.95
+    partition = fitted.predict_mass(data)
+    assert partition.focal_sets.names == ("setosa", "versicolor", "virginica")
+    assert (partition.object_names or ("f0",))[0] == "f0"
+    plain = clone(model).fit(X, y)
+    np.testing.assert_array_equal(plain.predict_mass(X).masses, partition.masses)
+
+
+@all_models
+def test_predictions_are_views_of_the_masses(iris, model):
+    X, y = iris
+    fitted = clone(model).fit(X, y)
+    partition = fitted.predict_mass(X)
+    np.testing.assert_allclose(partition.masses.sum(axis=1), 1, rtol=0, atol=1e-12)
+    assert (partition.masses >= 0).all()
+    np.testing.assert_array_equal(fitted.predict(X), partition.to_hard())
+    np.testing.assert_allclose(fitted.predict_proba(X), partition.to_fuzzy(), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(fitted.predict_set(X), partition.to_rough("interval_dominance"))
+    for rule in ("interval_dominance", "maximality", "u65", "u80"):
+        sets = fitted.predict_set(X, rule=rule)
+        assert sets.any(axis=1).all()
+        assert sets[np.arange(150), y].mean() > 0.9
+    with pytest.raises(ValueError, match="rule must be one of"):
+        fitted.predict_set(X, rule="best")
+
+
+@all_models
+def test_far_from_the_data_nothing_is_known(iris, model):
+    X, y = iris
+    fitted = clone(model).fit(X, y)
+    direction = np.array([1, -1, 1, -1]) / 2
+    ignorance = [
+        fitted.predict_mass(X.mean(axis=0)[None] + r * direction).masses[0, -1] for r in (1e2, 1e3, 1e100)
+    ]
+    np.testing.assert_allclose(ignorance, 1, rtol=0, atol=1e-9)
+    far = X.mean(axis=0)[None] + 1e3 * direction
+    np.testing.assert_allclose(fitted.predict_proba(far), 1 / 3)
+    assert fitted.predict_set(far).all()
+    assert fitted.decide(far, rejection_cost=0.3, criterion="pessimistic") == [-1]
+    acts = {"rejection_cost": 0.3, "unknown_cost": 0.25, "criterion": "pessimistic"}
+    assert fitted.decide(far, **acts) == [-2]
+
+
+def test_decisions_are_those_of_the_theory(iris):
+    X, y = iris
+    model = EvidentialKNNClassifier().fit(X, y)
+    partition = model.predict_mass(X)
+    for criterion in ("pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"):
+        chosen = decide(
+            partition.masses, partition.focal_sets, loss_matrix(3, unknown_cost=0.1), criterion=criterion, rho=0.3
+        )
+        said = model.decide(X, unknown_cost=0.1, criterion=criterion, rho=0.3)
+        np.testing.assert_array_equal(said, np.where(chosen == 3, -2, chosen))
+    assert set(model.decide(X)) == {0, 1, 2}
+
+
+def test_decisions_are_those_of_r(reference):
+    arrays = reference("decision").arrays
+    sets = FocalSets.simple(3)
+    masses = np.column_stack([np.zeros(40), arrays["m"]])
+    rules = {"upper": "pessimistic", "lower": "optimistic", "pignistic": "pignistic", "hurwicz": "hurwicz"}
+    for theirs, ours in rules.items():
+        for name, losses in {"01": None, "reject": arrays["L_reject"], "unknown": arrays["L_unknown"]}.items():
+            said = decide(masses, sets, losses, criterion=ours)
+            np.testing.assert_array_equal(said + 1, arrays[f"dec_{name}_{theirs}_1b"], err_msg=f"{theirs} {name}")
+    said = decide(masses, sets, criterion="hurwicz", rho=0.2)
+    np.testing.assert_array_equal(said + 1, arrays["dec_01_hurwicz_rho0.2_1b"])
+
+
+# Labels
+
+
+@all_models
+def test_soft_labels_come_as_masses_plausibilities_or_sets(model):
+    X, y = make_blobs(120, centers=3, random_state=0)
+    doubt = FocalSets.full(["a", "b", "c"])
+    masses = np.zeros((120, 8))
+    masses[np.arange(120), 1 + y], masses[:, -1] = 0.8, 0.2
+    fitted = clone(model).fit(X, CredalPartition(masses, doubt))
+    assert list(fitted.classes_) == ["a", "b", "c"]
+    assert (fitted.predict(X) == np.array(["a", "b", "c"])[y]).mean() > 0.9
+    candidates = np.eye(3, dtype=bool)[y]
+    candidates[::3] = True  # of every third object nothing is known
+    for labels in (candidates, np.maximum(np.eye(3)[y], 0.3), pd.DataFrame(candidates)):
+        assert (clone(model).fit(X, labels).predict(X) == y).mean() > 0.9
+
+
+@all_models
+def test_crisp_labels_and_certain_plausibilities_give_networks_that_agree(model):
+    X, y = make_blobs(90, centers=3, random_state=1)
+    crisp, soft = clone(model).fit(X, y), clone(model).fit(X, np.eye(3)[y])
+    if not isinstance(model, EvidentialKNNClassifier):  # with soft labels it has one scale for all classes
+        np.testing.assert_array_equal(crisp.predict_mass(X).masses, soft.predict_mass(X).masses)
+    assert (crisp.predict(X) == soft.predict(X)).mean() > 0.95
+
+
+@all_models
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (None, "requires y to be passed"),
+        (np.ones(10), "at least two classes, but y has 1 class"),
+        (np.full((10, 2), 0.5), "with a 1 in every row"),
+        (-np.eye(2)[np.arange(10) % 2], "between 0 and 1"),
+        (np.linspace(0, 1, 10), "Unknown label type"),
+        (np.arange(9) % 2, "inconsistent numbers of samples"),
+        (np.eye(2), "y has labels of 2 objects, but X has 10 rows"),
+        (CredalPartition([[0, 1.0]] * 10, FocalSets.full(1)), "at least two classes"),
+    ],
+)
+def test_labels_that_cannot_be_used_are_refused(model, labels, message):
+    with pytest.raises(ValueError, match=message):
+        clone(model).fit(np.arange(20.0).reshape(10, 2), labels)
+
+
+# Degenerate data
+
+
+@all_models
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((12, 2)),
+        np.repeat([[0.0, 1], [2, 3]], 6, axis=0),
+        np.column_stack([np.arange(12.0), np.ones(12)]),
+        1e140 * np.arange(24.0).reshape(12, 2),
+        1e-160 * np.arange(24.0).reshape(12, 2),
+        1e-300 * np.arange(24.0).reshape(12, 2),
+        1e12 + np.arange(24.0).reshape(12, 2),
+        np.arange(4.0).reshape(2, 2),
+    ],
+    ids=["coincident", "duplicates", "constant", "huge", "tiny", "tinier", "offset", "two"],
+)
+def test_masses_stay_masses_on_strange_data(model, soft, X):
+    y = np.arange(len(X)) % 2
+    fitted = clone(model).fit(X, np.eye(2)[y] if soft else y)
+    masses = fitted.predict_mass(np.vstack([X, X[:1] + 1, 3 * X])).masses
+    assert np.isfinite(masses).all()
+    assert (masses >= 0).all()
+    np.testing.assert_allclose(masses.sum(axis=1), 1, rtol=0, atol=1e-10)
+
+
+@all_models
+def test_values_whose_squares_overflow_are_refused(model):
+    with pytest.raises(ValueError, match="X has values beyond 1e"):
+        clone(model).fit([[0.0], [1e200]], [0, 1])
+
+
+@all_models
+def test_the_same_seed_gives_the_same_bits(iris, model):
+    X, y = iris
+    one, two = clone(model).fit(X, y), clone(model).fit(X, y)
+    np.testing.assert_array_equal(one.predict_mass(X).masses, two.predict_mass(X).masses)
+
+
+def test_a_class_of_one_object_is_learned_from():
+    X, y = make_blobs(40, centers=2, random_state=0)
+    X, y = np.vstack([X, [[30.0, 30.0]]]), np.append(y, 2)
+    for model in MODELS:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted = clone(model).fit(X, y)
+        assert np.isfinite(fitted.predict_mass(X).masses).all()
+    assert EvidentialKNNClassifier().fit(X, y).predict([[30.0, 30.0]]) == [2]
