@@ -1,12 +1,26 @@
 """Evidential clustering methods."""
 
 from evlearn.cluster.belief_peaks import DeltaBel, delta_bel
+from evlearn.cluster.bootclus import BootClus
 from evlearn.cluster.bpec import BPEC
 from evlearn.cluster.ccm import CCM
 from evlearn.cluster.cecm import CECM
 from evlearn.cluster.ecm import ECM
 from evlearn.cluster.eknnclus import EKNNClus
 from evlearn.cluster.evclus import EVCLUS
+from evlearn.cluster.intervals import PairIntervals
 from evlearn.cluster.recm import RECM
 
-__all__ = ["BPEC", "CCM", "CECM", "ECM", "EVCLUS", "RECM", "DeltaBel", "EKNNClus", "delta_bel"]
+__all__ = [
+    "BPEC",
+    "CCM",
+    "CECM",
+    "ECM",
+    "EVCLUS",
+    "RECM",
+    "BootClus",
+    "DeltaBel",
+    "EKNNClus",
+    "PairIntervals",
+    "delta_bel",
+]

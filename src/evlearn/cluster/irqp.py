@@ -157,7 +157,7 @@ def descend(
         The masses where it ended, also when the user interrupted it.
     """
     forms = focal_sets.conflict_matrix[None] if forms is None else forms
-    C = np.ascontiguousarray(forms).reshape(-1, len(focal_sets))
+    C = np.ascontiguousarray(forms).reshape(-1, forms.shape[-1])
     M = np.array(masses, dtype=np.float64, order="C")
     Y = np.concatenate(M @ forms)
     n_objects = len(M)

@@ -17,7 +17,8 @@ Found = tuple[FloatArray, Any]
 
 INNER_TOL = 1e-8
 INNER_ITERATIONS = 100
-# Better axes come slowly, and need not be the best: the next iteration of EM goes on from where they are.
+# What follows an earlier step need not be the best, only better: the next iteration of EM goes on from there.
+NEXT_ITERATIONS = 3
 AXES_ITERATIONS = 10
 
 
@@ -101,8 +102,7 @@ def _vee(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
         inverses = _where_finite(np.linalg.inv, common).reshape(*counts.shape[:-1], d * d, 1)
         return (flat @ inverses)[..., 0] / (d * counts), common
 
-    start = _traces(scatter) / (counts * d) if state is None else state
-    volumes, common = _settled(improve, start)
+    volumes, common = _settled(improve, _traces(scatter) / (counts * d), state)
     return volumes[..., None, None] * common[..., None, :, :], volumes
 
 
@@ -136,11 +136,15 @@ def _vvv(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
 
 
 def _settled(
-    improve: Callable[[FloatArray], tuple[FloatArray, FloatArray]], volumes: FloatArray
+    improve: Callable[[FloatArray], tuple[FloatArray, FloatArray]], start: FloatArray, state: Any
 ) -> tuple[FloatArray, FloatArray]:
-    """Repeat `improve`, from volumes to better ones and what belongs to them, until those of each run settle."""
+    """Repeat `improve`, from volumes to better ones and what belongs to them, until those of each run settle.
+
+    The first time from `start`, and after that for a few iterations from where it ended.
+    """
+    volumes = start if state is None else state
     better, others = improve(volumes)
-    for _ in range(INNER_ITERATIONS - 1):
+    for _ in range(INNER_ITERATIONS if state is None else NEXT_ITERATIONS):
         moving = np.abs(better - volumes).max(axis=-1) > INNER_TOL * better.min(axis=-1)
         if not moving.any():
             break
@@ -152,7 +156,7 @@ def _settled(
     return better, others
 
 
-def _volumes_and_shape(spreads: FloatArray, counts: FloatArray, volumes: Any) -> tuple[FloatArray, FloatArray]:
+def _volumes_and_shape(spreads: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, FloatArray]:
     """One shape and a volume for each component, by turns, from spreads (..., n_components, d) along axes."""
     d = spreads.shape[-1]
 
@@ -161,7 +165,7 @@ def _volumes_and_shape(spreads: FloatArray, counts: FloatArray, volumes: Any) ->
         shape /= _geometric_mean(shape)[..., None]
         return (spreads / shape[..., None, :]).sum(axis=-1) / (d * counts), shape
 
-    return _settled(improve, spreads.sum(axis=-1) / (counts * d) if volumes is None else volumes)
+    return _settled(improve, spreads.sum(axis=-1) / (counts * d), state)
 
 
 def _common_orientation(scatter: FloatArray, counts: FloatArray, axes: Any, to_variances: Any) -> Found:

@@ -200,7 +200,7 @@ def runs_at_a_time(n_objects: int, n_components: int) -> int:
     int
         At least one.
     """
-    return max(1, min(100, _NUMBERS_AT_A_TIME // (n_objects * n_components)))
+    return max(1, min(50, _NUMBERS_AT_A_TIME // (n_objects * n_components)))
 
 
 def posterior(X: FloatArray, mixtures: Mixture) -> tuple[FloatArray, FloatArray]:

@@ -15,6 +15,7 @@ from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL, n_f
 from evlearn.mixture.em import Mixture, Outcome, posterior
 from evlearn.mixture.search import Candidate, Settings, bic, search
 from evlearn.mixture.starts import first_partitions
+from evlearn.mixture.units import Units
 from evlearn.parameters import check_choice, check_integer, check_real
 
 
@@ -158,12 +159,12 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         self.component_numbers_ = _numbers(self.n_components, len(data))
         self.covariance_models_ = _models(self.covariance_models, data.shape[1])
-        scale, centre = _power_of_two(data), _centre(data)
-        coordinates = (data - centre) / scale
-        settings = Settings(self.tol, self.max_iter, self.reg_covar / scale**2)
+        units = Units.of(data)
+        coordinates = units.to(data)
+        settings = Settings(self.tol, self.max_iter, self.reg_covar / units.scale**2)
         candidates = search(coordinates, self.covariance_models_, self._starts(coordinates), settings, self.n_jobs)
-        best = self._choose(candidates, len(data), data.size * np.log(scale))
-        self._publish(best, len(data), centre, scale)
+        best = self._choose(candidates, len(data), data.size * np.log(units.scale))
+        self._publish(best, len(data), units)
         warn_if_unfinished(best, self.n_iter_, self.max_iter, "the likelihood")
         return self
 
@@ -353,11 +354,9 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
             "fewer components, a simpler model such as 'EII', or reg_covar=1e-6 times the variance of the data."
         )
 
-    def _publish(self, best: Outcome, n_objects: int, centre: FloatArray, scale: float) -> None:
-        self.weights_, means, covariances = best.mixture
-        self.means_ = means * scale + centre
-        self.covariances_ = covariances * scale**2
-        self.n_parameters_ = n_free_parameters(self.model_, *means.shape)
+    def _publish(self, best: Outcome, n_objects: int, units: Units) -> None:
+        self.weights_, self.means_, self.covariances_ = units.mixture_from(best.mixture)
+        self.n_parameters_ = n_free_parameters(self.model_, *self.means_.shape)
         self.log_likelihood_history_ = best.history
         self.lower_bound_ = float(best.history[-1] / n_objects)
         self.n_iter_ = len(best.history)
@@ -412,23 +411,6 @@ def _given_responsibilities(init: Any, n_objects: int, number: int) -> FloatArra
         f"init must be labels of {n_objects} objects in {number} clusters, or probabilities of shape "
         f"{(n_objects, number)} that are not negative and add up to one in each row, got shape {given.shape}."
     )
-
-
-def _centre(data: FloatArray) -> FloatArray:
-    """The mean, without rounding where an attribute is constant: there its variance has to be zero."""
-    constant = (data == data[0]).all(axis=0)
-    return np.asarray(np.where(constant, data[0], data.mean(axis=0)))
-
-
-def _power_of_two(data: FloatArray) -> float:
-    """About the range of the data: dividing by it rounds nothing."""
-    with np.errstate(over="ignore"):
-        spread = float(np.ptp(data, axis=0).max())
-    if spread == 0:
-        return 1.0
-    if not 1e-140 < spread < 1e140:
-        raise ValueError(f"X has a range of {spread:g}, the square of which is lost; change its units.")
-    return float(2.0 ** np.round(np.log2(spread)))
 
 
 __all__ = ["ParsimoniousGaussianMixture"]

@@ -1,0 +1,251 @@
+"""The bootstrap of a mixture: the same model fitted to many resamples of the data, to see how much it wavers."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from evlearn.belief.types import FloatArray
+from evlearn.mixture.em import Mixture, posterior, run_em, runs_at_a_time
+from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
+from evlearn.mixture.units import Units
+from evlearn.slices import row_blocks
+from evlearn.threads import one_blas_thread
+
+# How often a sample is drawn again after one to which the model could not be fitted.
+_DRAWS = 10
+_ESTIMATORS_AT_A_TIME = 10
+
+Report = Callable[[int], None]
+
+
+class Replicates(Protocol):
+    """Mixtures fitted to resamples."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def posterior(self, X: FloatArray) -> FloatArray:
+        """The probabilities of the components under each of them.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            The objects.
+
+        Returns
+        -------
+        ndarray of float32 of shape (n_samples, n_components, n_replicates)
+            The probabilities.
+        """
+
+
+@dataclass(frozen=True)
+class GaussianReplicates:
+    """Gaussian mixtures fitted to resamples.
+
+    Attributes
+    ----------
+    mixtures : Mixture
+        The mixtures, with a leading axis.
+    units : Units
+        What they are measured in.
+    """
+
+    mixtures: Mixture
+    units: Units
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.mixtures.weights)
+
+    def posterior(self, X: FloatArray) -> FloatArray:
+        """The probabilities of the components under each of them; see `Replicates`."""
+        with one_blas_thread():
+            return _objects_first(posterior(self.units.to(X), self.mixtures)[1])
+
+
+@dataclass(frozen=True)
+class FittedReplicates:
+    """Estimators fitted to resamples.
+
+    Attributes
+    ----------
+    estimators : sequence of estimator
+        Each with `predict_proba`.
+    """
+
+    estimators: Sequence[Any]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.estimators)
+
+    def posterior(self, X: FloatArray) -> FloatArray:
+        """The probabilities of the components under each of them; see `Replicates`."""
+        return _objects_first(np.stack([estimator.predict_proba(X).T for estimator in self.estimators]))
+
+
+def bootstrap(
+    mixture: Any,
+    X: FloatArray,
+    n_bootstrap: int,
+    random: np.random.RandomState,
+    *,
+    n_jobs: int | None = None,
+    report: Report | None = None,
+) -> tuple[Replicates, FloatArray]:
+    """Fit a mixture again to samples drawn from its data, each from where the first fit ended.
+
+    Parameters
+    ----------
+    mixture : estimator
+        A fitted mixture: ours, or any with `predict_proba`.
+    X : ndarray of shape (n_samples, n_features)
+        The data it was fitted to.
+    n_bootstrap : int
+        How many samples to draw.
+    random : RandomState
+        Where chance comes from.
+    n_jobs : int or None, default=None
+        How many workers; see joblib. The result does not depend on it.
+    report : callable or None, default=None
+        Called with the number of replicates so far.
+
+    Returns
+    -------
+    replicates : Replicates
+        The mixtures: fewer than asked for if the user interrupted, after the first results.
+    probabilities : ndarray of float32 of shape (n_samples, n_components, n_replicates)
+        The probabilities of the components under each of them, for the original objects.
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be fitted to ten samples in turn.
+    """
+    if isinstance(mixture, ParsimoniousGaussianMixture):
+        units = Units.of(X)
+        arguments = (units.to(X), mixture.predict_proba(X), mixture.model_, _settings(mixture, units))
+        size = runs_at_a_time(len(X), mixture.n_components_)
+        parts = _collect(_gaussian_part, arguments, n_bootstrap, size, random, n_jobs, report)
+        arrays = zip(*(part[0] for part in parts), strict=True)
+        found: Replicates = GaussianReplicates(Mixture(*map(np.concatenate, arrays)), units)
+        return found, _objects_first(np.concatenate([part[1] for part in parts]))
+    start = _from_here(mixture)
+    parts = _collect(_fitted_part, (start, X), n_bootstrap, _ESTIMATORS_AT_A_TIME, random, n_jobs, report)
+    found = FittedReplicates([estimator for part in parts for estimator in part])
+    return found, found.posterior(X)
+
+
+def _collect(
+    work: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    n_bootstrap: int,
+    size: int,
+    random: np.random.RandomState,
+    n_jobs: int | None,
+    report: Report | None,
+) -> list[Any]:
+    """The results of parts, each with chance of its own; of those that were ready if the user interrupted."""
+    slices = list(row_blocks(n_bootstrap, size))
+    seeds = random.randint(np.iinfo(np.int32).max, size=len(slices))
+    parts: list[Any] = []
+    try:
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(work)(*arguments, some.stop - some.start, seed)
+            for some, seed in zip(slices, seeds, strict=True)
+        )
+        for some, part in zip(slices, results, strict=True):
+            parts.append(part)
+            if report:
+                report(some.stop)
+    except KeyboardInterrupt:
+        if not parts:
+            raise
+    return parts
+
+
+def _gaussian_part(
+    X: FloatArray, start: FloatArray, model: str, settings: dict[str, Any], number: int, seed: int
+) -> tuple[Mixture, FloatArray]:
+    """Some mixtures, and the probabilities (n_replicates, n_components, n_samples) of all objects."""
+    random = np.random.RandomState(seed)
+    found: list[Any] = [None] * number
+    missing = list(range(number))
+    with one_blas_thread():
+        for _ in range(_DRAWS):
+            weights = np.array([_counts(random, len(X)) for _ in missing])
+            starts = np.broadcast_to(start, (len(missing), *start.shape))
+            outcomes = run_em(X, starts, model, weights=weights, **settings)
+            for place, outcome in zip(missing, outcomes, strict=True):
+                found[place] = outcome
+            missing = [place for place in missing if found[place].problem]
+            if not missing:
+                mixture = Mixture(
+                    *(np.stack(arrays) for arrays in zip(*(one.mixture for one in found), strict=True))
+                )
+                return mixture, np.stack([one.responsibilities.T for one in found]).astype(np.float32)
+    raise ValueError(
+        f"the model {model} with {start.shape[1]} components could not be fitted to {_DRAWS} resamples in turn: "
+        f"{found[missing[0]].problem}. Some clusters have too few objects for it; try fewer clusters or a simpler "
+        "covariance model such as 'EII' or 'EEE'."
+    )
+
+
+def _counts(random: np.random.RandomState, n_objects: int) -> FloatArray:
+    return np.bincount(random.randint(n_objects, size=n_objects), minlength=n_objects).astype(np.float64)
+
+
+def _settings(mixture: ParsimoniousGaussianMixture, units: Units) -> dict[str, Any]:
+    return {
+        "tol": mixture.tol,
+        "max_iter": mixture.max_iter,
+        "reg_covar": mixture.reg_covar / units.scale**2,
+    }
+
+
+def _fitted_part(estimator: Any, X: FloatArray, number: int, seed: int) -> list[Any]:
+    random = np.random.RandomState(seed)
+    return [_refitted(estimator, X, random) for _ in range(number)]
+
+
+def _refitted(estimator: Any, X: FloatArray, random: np.random.RandomState) -> Any:
+    problem: Exception | None = None
+    for _ in range(_DRAWS):
+        again = clone(estimator)
+        if "random_state" in again.get_params():
+            again.set_params(random_state=random.randint(np.iinfo(np.int32).max))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                return again.fit(X[random.randint(len(X), size=len(X))])
+        except ValueError as error:  # a covariance that has shrunk to nothing, as a rule
+            problem = error
+    raise ValueError(
+        f"mixture={estimator!r} could not be fitted to {_DRAWS} resamples in turn: {problem}. Try fewer "
+        "components or a simpler model."
+    )
+
+
+def _from_here(mixture: Any) -> Any:
+    """A mixture of scikit-learn that starts where this one ended, if it can; else one that starts as it did."""
+    again = clone(mixture)
+    known = again.get_params()
+    starts = {"weights_init": "weights_", "means_init": "means_", "precisions_init": "precisions_"}
+    if all(name in known for name in starts):
+        again.set_params(n_init=1, **{name: getattr(mixture, found) for name, found in starts.items()})
+    return again
+
+
+def _objects_first(shares: FloatArray) -> FloatArray:
+    """From (n_replicates, n_components, n_samples) to the layout in which two objects are compared."""
+    return np.ascontiguousarray(shares.transpose(2, 1, 0), dtype=np.float32)
+
+
+__all__ = ["FittedReplicates", "GaussianReplicates", "Replicates", "bootstrap"]

@@ -1,0 +1,474 @@
+"""BootClus: laws of intervals and masses, mixtures of all kinds, workers, hostile data."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evlearn.belief import FocalSets
+from evlearn.cluster import BootClus
+from evlearn.cluster.bootclus import masses_from_intervals, on_single_clusters
+from evlearn.cluster.intervals import percentile_intervals
+from evlearn.datasets import make_gaussian_mixture, same_cluster_probability
+from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.mixture.bootstrap import bootstrap
+from evlearn.partition import CredalPartition
+
+
+@parametrize_with_checks([BootClus(n_clusters=2, n_bootstrap=20, n_init=1, covariance_models=["EII", "VVV"])])
+@pytest.mark.filterwarnings("ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(90, 2, centers=[[0, 0], [4, 0], [0, 9]], random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs):
+    return BootClus(3, n_bootstrap=60, random_state=0).fit(blobs[0])
+
+
+def all_pairs(n):
+    return np.column_stack(np.triu_indices(n, k=1))
+
+
+def some_probabilities(seed, n=12, c=3, n_replicates=25):
+    random = np.random.default_rng(seed)
+    return random.dirichlet(np.full(c, 0.5), size=(n, n_replicates)).transpose(0, 2, 1).astype(np.float32).copy()
+
+
+def misfit(masses, sets, pairs, bounds):
+    same = CredalPartition(masses, sets).relational(pairs)
+    return ((same.same - bounds[0]) ** 2 + (same.plausibility_same - bounds[1]) ** 2).mean()
+
+
+# Intervals
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.5, 0.9, 0.95, 1.0]), st.integers(2, 40))
+def test_intervals_are_the_quantiles_of_the_pairwise_probabilities(seed, confidence, n_replicates):
+    T = some_probabilities(seed, n_replicates=n_replicates)
+    pairs = all_pairs(len(T))
+    lower, upper = percentile_intervals(T, T, pairs, confidence)
+    every = np.einsum("ikb,jkb->ijb", T.astype(float), T.astype(float))[pairs[:, 0], pairs[:, 1]]
+    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
+    np.testing.assert_allclose([lower, upper], np.quantile(every, levels, axis=1), rtol=0, atol=1e-6)
+
+
+@given(st.integers(0, 10_000))
+def test_names_of_clusters_in_a_replicate_do_not_matter(seed):
+    T = some_probabilities(seed)
+    renamed = T.copy()
+    random = np.random.default_rng(seed)
+    for replicate in range(T.shape[2]):
+        renamed[:, :, replicate] = T[:, random.permutation(3), replicate]
+    pairs = all_pairs(len(T))
+    np.testing.assert_allclose(
+        percentile_intervals(renamed, renamed, pairs, 0.9), percentile_intervals(T, T, pairs, 0.9), rtol=1e-5
+    )
+
+
+def test_more_confidence_means_wider_intervals(blobs):
+    widths = []
+    for confidence in (0.5, 0.9, 0.99):
+        model = BootClus(3, confidence=confidence, n_bootstrap=60, random_state=0).fit(blobs[0])
+        assert (model.intervals_.lower <= model.intervals_.upper).all()
+        widths.append(
+            ((model.intervals_.upper - model.intervals_.lower).mean(), model.credal_partition_.nonspecificity())
+        )
+    assert np.all(np.diff(widths, axis=0) > 0)
+
+
+def test_threads_do_not_change_intervals():
+    T = some_probabilities(0, n=150, n_replicates=200)
+    pairs = all_pairs(150)
+    one, two = (percentile_intervals(T, T, pairs, 0.9, n_jobs=n_jobs) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+# From intervals to masses
+
+
+@given(st.integers(0, 10_000), st.integers(2, 4))
+def test_replicates_that_agree_give_back_their_probabilities(seed, c):
+    # Lower and upper bounds are equal, and single clusters can meet both: no doubt is left.
+    shares = np.random.default_rng(seed).dirichlet(np.full(c, 0.3), size=15)
+    sets, pairs = FocalSets.pairs(c, include_omega=False), all_pairs(15)
+    same = same_cluster_probability(shares, pairs)
+    state = masses_from_intervals(pairs, same, same, on_single_clusters(shares, sets), sets, tol=0, max_iter=5)
+    assert state.objective < 1e-20
+    np.testing.assert_allclose(state.masses, on_single_clusters(shares, sets), atol=1e-12)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000), st.integers(2, 4), st.booleans())
+def test_sweeps_never_raise_the_objective_and_end_where_it_says(seed, c, include_omega):
+    random = np.random.default_rng(seed)
+    sets, pairs = FocalSets.pairs(c, include_omega=include_omega), all_pairs(14)
+    bounds = np.sort(random.random((2, len(pairs))), axis=0)
+    start = np.zeros((14, len(sets)))
+    start[:, 1:] = random.dirichlet(np.ones(len(sets) - 1), size=14)
+    values = []
+    state = masses_from_intervals(
+        pairs, *bounds, start, sets, tol=1e-9, max_iter=200, report=lambda sweep, value: values.append(value)
+    )
+    assert (np.diff(values) <= 1e-12).all()
+    expected = misfit(state.masses, sets, pairs, bounds)
+    assert state.objective == pytest.approx(expected, rel=1e-9)
+    assert (state.masses >= 0).all()
+    np.testing.assert_allclose(state.masses.sum(axis=1), 1)
+    assert (state.masses[:, 0] == 0).all()
+    # No step of a single object helps any more: the optimum of every row is found again.
+    for row in range(14):
+        for corner in range(1, len(sets)):
+            moved = state.masses.copy()
+            moved[row] = 0.999 * moved[row]
+            moved[row, corner] += 0.001
+            assert misfit(moved, sets, pairs, bounds) > expected - 1e-7
+
+
+def test_listed_pairs_give_the_same_masses_as_the_matrix_of_all():
+    random = np.random.default_rng(0)
+    sets, pairs = FocalSets.pairs(3, include_omega=False), all_pairs(30)
+    lower, upper = np.sort(random.random((2, len(pairs))), axis=0)
+    start = on_single_clusters(random.dirichlet(np.ones(3), size=30), sets)
+    matrix = masses_from_intervals(pairs, lower, upper, start, sets, tol=1e-12)
+    # Every pair twice is the same problem, and no longer recognised as that of all pairs.
+    twice = np.vstack([pairs, pairs[:, ::-1]])
+    listed = masses_from_intervals(twice, np.tile(lower, 2), np.tile(upper, 2), start, sets, tol=1e-12)
+    np.testing.assert_allclose(listed.masses, matrix.masses, atol=1e-9)
+    assert listed.objective == pytest.approx(matrix.objective)
+
+
+def test_sampled_pairs_lead_to_nearly_the_same_masses():
+    X, _, _ = make_gaussian_mixture(1, 400, random_state=0)
+    settings = {"covariance_models": "EII", "n_bootstrap": 100, "random_state": 0}
+    every, some = (BootClus(3, n_partners=n_partners, **settings).fit(X) for n_partners in ("all", 60))
+    assert len(every.intervals_.pairs) == 400 * 399 // 2
+    assert len(some.intervals_.pairs) == 400 * 30
+    assert np.abs(every.masses_ - some.masses_).mean() < 0.005
+    assert adjusted_rand_score(every.labels_, some.labels_) > 0.98
+
+
+# The result
+
+
+def test_clusters_are_the_components_of_the_mixture(fitted, blobs):
+    shares = fitted.mixture_.predict_proba(blobs[0])
+    sure = shares.max(axis=1) > 0.9
+    np.testing.assert_array_equal(fitted.labels_[sure], shares.argmax(axis=1)[sure])
+    assert adjusted_rand_score(blobs[1], fitted.labels_) > 0.9
+
+
+@pytest.mark.parametrize(("mixture", "model"), [(1, "EII"), (2, "EEE")])
+def test_intervals_contain_the_truth_about_as_often_as_they_say(mixture, model):
+    shares = []
+    for seed in range(6):
+        X, _, posterior = make_gaussian_mixture(mixture, 300, random_state=seed)
+        found = BootClus(3, covariance_models=model, n_bootstrap=100, random_state=0).fit(X).intervals_
+        shares.append(found.coverage(same_cluster_probability(posterior, found.pairs)))
+    assert np.mean(shares) == pytest.approx(0.9, abs=0.1)
+
+
+def test_a_wrong_model_breaks_the_promise():
+    shares = []
+    for seed in range(3):
+        X, _, posterior = make_gaussian_mixture(2, 300, random_state=seed)
+        found = BootClus(3, covariance_models="EII", n_bootstrap=100, random_state=0).fit(X).intervals_
+        shares.append(found.coverage(same_cluster_probability(posterior, found.pairs)))
+    assert np.mean(shares) < 0.75
+
+
+def test_the_number_of_clusters_comes_from_bic(blobs):
+    model = BootClus(n_bootstrap=30, random_state=0).fit(blobs[0])
+    assert model.n_clusters_ == 3
+    assert model.mixture_.component_numbers_ == list(range(1, 10))
+
+
+def test_one_cluster_is_returned_with_a_warning():
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    with pytest.warns(UserWarning, match="one component only"):
+        model = BootClus(n_bootstrap=20, random_state=0).fit(X)
+    assert model.n_clusters_ == 1
+    np.testing.assert_array_equal(model.masses_, np.tile([0.0, 1.0], (60, 1)))
+    np.testing.assert_array_equal(model.predict(X[:3]), 0)
+
+
+def test_neighbouring_clusters_share_a_set():
+    X, _ = make_blobs(200, 2, centers=[[0, 0], [4, 0], [20, 0], [24, 0]], random_state=0)
+    model = BootClus(4, focal_sets="neighbor_pairs", n_bootstrap=30, random_state=0).fit(X)
+    pairs = {frozenset(subset) for subset in model.focal_sets_ if len(subset) == 2}
+    order = np.argsort(model.mixture_.means_[:, 0])
+    assert pairs == {frozenset(order[:2].tolist()), frozenset(order[2:].tolist())}
+
+
+@pytest.mark.parametrize("focal_sets", ["simple", "full", [(0,), (1,), (2,), (0, 1)]])
+def test_families_of_sets_can_be_chosen(blobs, focal_sets):
+    model = BootClus(3, focal_sets=focal_sets, n_bootstrap=30, random_state=0).fit(blobs[0])
+    assert (model.masses_[:, 0] == 0).all()
+    assert adjusted_rand_score(blobs[1], model.labels_) > 0.9
+
+
+def test_doubt_stands_where_clusters_overlap(fitted, blobs):
+    # Clusters 0 and 1 of the data touch, and both are far from 2.
+    doubt = fitted.credal_partition_.nonspecificities()
+    assert doubt[blobs[1] == 2].max() < doubt[blobs[1] != 2].max() / 5
+
+
+# New objects
+
+
+def test_prediction_of_known_objects_is_near_their_masses(fitted, blobs):
+    found = fitted.predict_mass(blobs[0])
+    assert np.abs(found.masses - fitted.masses_).mean() < 0.01
+    assert (found.to_hard() == fitted.labels_).mean() > 0.98
+    np.testing.assert_array_equal(fitted.predict(blobs[0]), found.to_hard())
+
+
+def test_the_middle_between_two_clusters_is_doubtful(fitted, blobs):
+    means = fitted.mixture_.means_
+    near = np.argsort(((means - blobs[0][blobs[1] == 0].mean(axis=0)) ** 2).sum(axis=1))[:2]
+    middle = fitted.predict_mass(means[near].mean(axis=0, keepdims=True))
+    centres = fitted.predict_mass(means)
+    assert middle.nonspecificities()[0] > 10 * centres.nonspecificities().max()
+
+
+def test_prediction_is_the_same_in_memory_in_blocks_from_parquet_and_on_dask(fitted, tmp_path):
+    da = pytest.importorskip("dask.array")
+    X = np.random.default_rng(1).uniform(-3, 10, size=(700, 2))
+    whole = fitted.predict_mass(X).masses
+    parts = np.vstack([fitted.predict_mass(X[rows]).masses for rows in (slice(0, 300), slice(300, 700))])
+    np.testing.assert_allclose(parts, whole, atol=1e-10)
+    pd.DataFrame(X, columns=["a", "b"]).to_parquet(tmp_path / "data.parquet")
+    np.testing.assert_allclose(fitted.predict_mass(str(tmp_path / "data.parquet")).masses, whole, atol=1e-6)
+    lazy = fitted.predict_mass(da.from_array(X, chunks=(350, 2)))
+    masses = lazy.masses if isinstance(lazy, CredalPartition) else lazy.compute()
+    np.testing.assert_allclose(masses, whole, atol=1e-6)
+
+
+# Other mixtures
+
+
+@pytest.mark.parametrize(
+    "mixture",
+    [
+        GaussianMixture(3, covariance_type="tied", n_init=5),
+        GaussianMixture(3, random_state=7, n_init=5),
+        BayesianGaussianMixture(n_components=3, covariance_type="spherical", n_init=3),
+    ],
+    ids=["tied", "full", "bayesian"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_any_mixture_can_be_calibrated(mixture):
+    X, y = make_blobs(90, 2, centers=[[0, 0], [7, 0], [0, 9]], random_state=0)
+    models = [BootClus(mixture=mixture, n_bootstrap=25, random_state=0, n_jobs=n).fit(X) for n in (1, 2)]
+    np.testing.assert_array_equal(models[0].masses_, models[1].masses_)
+    assert adjusted_rand_score(y, models[0].labels_) > 0.9
+    assert (models[0].predict(X) == models[0].labels_).mean() > 0.97
+    assert not hasattr(mixture, "means_")
+
+
+def test_a_tied_mixture_of_scikit_learn_gives_the_intervals_of_ours(blobs):
+    X = blobs[0]
+    ours = BootClus(3, covariance_models="EEE", n_bootstrap=300, random_state=0).fit(X)
+    theirs = BootClus(
+        mixture=GaussianMixture(3, covariance_type="tied", n_init=5, tol=1e-6, max_iter=1000, reg_covar=0),
+        n_bootstrap=300,
+        random_state=0,
+    ).fit(X)
+    # Other resamples: bounds differ by chance.
+    assert np.abs(ours.intervals_.lower - theirs.intervals_.lower).mean() < 0.01
+    assert np.abs(ours.intervals_.upper - theirs.intervals_.upper).mean() < 0.01
+
+
+def test_settings_of_our_mixture_are_used(blobs):
+    mixture = ParsimoniousGaussianMixture(3, covariance_models="VVI", reg_covar=0.5)
+    model = BootClus(mixture=mixture, n_bootstrap=20, random_state=0).fit(blobs[0])
+    assert model.mixture_.model_ == "VVI"
+    assert np.diagonal(model._model.replicates.mixtures.covariances, axis1=2, axis2=3).min() > 0.4 / (
+        model._model.replicates.units.scale**2
+    )
+
+
+def test_a_bootstrap_of_one_object_each_is_the_mixture_itself(blobs, monkeypatch):
+    # If every object is drawn once, a replicate is the fit it started from.
+    monkeypatch.setattr("evlearn.mixture.bootstrap._counts", lambda random, n: np.ones(n))
+    mixture = ParsimoniousGaussianMixture(3, random_state=0, tol=1e-10).fit(blobs[0])
+    replicates, probabilities = bootstrap(mixture, blobs[0], 3, np.random.RandomState(0))
+    expected = mixture.predict_proba(blobs[0])
+    for number in range(3):
+        np.testing.assert_allclose(probabilities[:, :, number], expected, atol=1e-4)
+    np.testing.assert_allclose(replicates.posterior(blobs[0]), probabilities, atol=1e-6)
+
+
+# Workers
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_workers_do_not_change_the_result(fitted, blobs, backend):
+    with joblib.parallel_config(backend=backend):
+        again = BootClus(3, n_bootstrap=60, random_state=0, n_jobs=2).fit(blobs[0])
+    np.testing.assert_array_equal(again.masses_, fitted.masses_)
+    np.testing.assert_array_equal(again.intervals_.lower, fitted.intervals_.lower)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_resamples_can_be_fitted_on_a_dask_cluster(fitted, blobs):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        again = BootClus(3, n_bootstrap=60, random_state=0).fit(blobs[0])
+    np.testing.assert_array_equal(again.masses_, fitted.masses_)
+
+
+def test_an_interrupted_fit_uses_the_resamples_it_has():
+    code = (
+        "import numpy as np\n"
+        "from evlearn.cluster import BootClus\n"
+        "X = np.random.default_rng(0).standard_normal((300, 2)) + 5 * (np.arange(300) % 2)[:, None]\n"
+        "model = BootClus(2, n_bootstrap=100000, random_state=0, verbose=1).fit(X)\n"
+        "print('kept', model.n_bootstrap_, np.isfinite(model.objective_), len(model.labels_))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/"
+    )
+    for line in process.stdout:
+        if "resample  100" in line:
+            process.send_signal(signal.SIGINT)
+            break
+    out, err = process.communicate(timeout=60)
+    kept = int(out.splitlines()[-1].split()[1])
+    assert 100 <= kept < 100_000
+    assert "True 300" in out.splitlines()[-1]
+    assert f"interrupted after {kept} of n_bootstrap=100000 resamples" in err
+
+
+def test_an_interruption_before_enough_resamples_is_not_caught(blobs, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("evlearn.mixture.bootstrap.run_em", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        BootClus(3, n_bootstrap=60, random_state=0).fit(blobs[0])
+
+
+def test_progress_is_printed(blobs, capsys):
+    BootClus(3, covariance_models="EII", n_bootstrap=60, random_state=0, verbose=1).fit(blobs[0])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["BootClus mixture EII", "BootClus resample   50 of 60", "BootClus resample   60 of 60"]
+    assert lines[3].startswith("BootClus sweep    1   objective 0.")
+
+
+# Data that are hard
+
+
+def test_frames_keep_their_names(blobs):
+    frame = pd.DataFrame(blobs[0], columns=["a", "b"], index=[f"row {i}" for i in range(90)])
+    model = BootClus(3, n_bootstrap=20, random_state=0).fit(frame)
+    assert list(model.feature_names_in_) == ["a", "b"]
+    assert model.credal_partition_.object_names[3] == "row 3"
+    assert model.predict_mass(frame[:5]).object_names[4] == "row 4"
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "message"),
+    [
+        (np.zeros((20, 2)), {"n_clusters": 2}, "Remove constant attributes"),
+        (np.tile([[0.0, 1.0], [2.0, 3.0]], (10, 1)), {"n_clusters": 2}, "no mixture could be fitted"),
+        (np.repeat(np.arange(20.0)[:, None], 2, axis=1), {"n_clusters": 2, "covariance_models": "VVV"}, "simpler"),
+        (np.arange(8.0).reshape(4, 2) ** 1.5, {"n_clusters": 3, "covariance_models": "VVV"}, "simpler model"),
+        (np.arange(6.0).reshape(3, 2), {"n_clusters": 5}, "n_clusters=5 is more than the 3 objects"),
+        (np.array([[0.0, np.nan], [1, 2]]), {}, "NaN"),
+    ],
+    ids=["constant", "two points", "collinear", "too few", "fewer than clusters", "nan"],
+)
+def test_degenerate_data_end_in_a_message(X, options, message):
+    with pytest.raises(ValueError, match=message):
+        BootClus(n_bootstrap=20, random_state=0, **options).fit(X)
+
+
+def test_a_cluster_too_small_to_resample_ends_in_a_message():
+    # Three objects of their own can be fitted once, but most resamples have fewer different ones.
+    random = np.random.default_rng(0)
+    X = np.vstack([random.standard_normal((40, 2)), [[50, 50], [51, 50], [50, 51]]])
+    with pytest.raises(ValueError, match=r"could not be fitted to 10 resamples in turn.*simpler covariance model"):
+        BootClus(2, covariance_models="VVV", n_bootstrap=50, random_state=0).fit(X)
+
+
+def test_duplicates_are_no_problem():
+    X = np.repeat(np.random.default_rng(0).standard_normal((30, 2)), 3, axis=0)
+    X[45:] += 6
+    model = BootClus(2, n_bootstrap=30, random_state=0).fit(X)
+    assert np.isfinite(model.masses_).all()
+    np.testing.assert_array_equal(model.masses_[::3], model.masses_[1::3])
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_units_do_not_matter(blobs, scale):
+    one = BootClus(3, covariance_models="EEE", n_bootstrap=30, random_state=0).fit(blobs[0])
+    other = BootClus(3, covariance_models="EEE", n_bootstrap=30, random_state=0).fit(scale * blobs[0])
+    np.testing.assert_allclose(other.masses_, one.masses_, atol=1e-4)
+    np.testing.assert_allclose(
+        other.predict_mass(scale * blobs[0][:9]).masses, one.predict_mass(blobs[0][:9]).masses, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
+        ({"confidence": 1.5}, "confidence must be a number at least 0 and at most 1, got 1.5"),
+        ({"n_bootstrap": 1}, "n_bootstrap must be a whole number of at least 2, got 1"),
+        ({"n_partners": "many"}, "n_partners must be one of"),
+        ({"n_partners": 0}, "n_partners must be a whole number of at least 1, got 0"),
+        ({"mixture": GaussianMixture(2), "n_clusters": 2}, "leave n_clusters=None"),
+        ({"focal_sets": "some"}, "focal_sets must be one of"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"tol": -1}, "tol"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_wrong_parameters_are_named(blobs, options, message):
+    with pytest.raises(ValueError, match=message):
+        BootClus(**{"n_clusters": 3 if "mixture" not in options else None, "n_bootstrap": 20, **options}).fit(
+            blobs[0]
+        )
+
+
+def test_data_that_are_not_in_memory_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="BootClus needs data in memory"):
+        BootClus(2).fit(str(tmp_path / "data.parquet"))
+
+
+def test_too_few_sweeps_are_reported(blobs):
+    with pytest.warns(ConvergenceWarning, match="after max_iter=1 sweeps"):
+        BootClus(3, max_iter=1, n_bootstrap=20, random_state=0).fit(blobs[0])
+
+
+def test_memory_does_not_grow_with_pairs_times_resamples():
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), os.pardir, os.pardir, "benchmarks"))
+    from measuring import peak_bytes
+
+    X, _ = make_blobs(3000, 2, centers=3, random_state=0)
+    model = BootClus(3, covariance_models="EII", n_bootstrap=50, n_partners=40, random_state=0)
+    peak = peak_bytes(lambda: model.fit(X))
+    # The probabilities of all pairs under all resamples would be 900 MB in single precision.
+    assert peak < 60e6
