@@ -231,13 +231,25 @@ def partial_assignment(
                 "acts, for example FocalSets.pairs(...)."
             )
         acts = FocalSets.full(size)
-    worth = _utility(utility)(acts.sizes[1:])
+    worth = utility_of_sizes(utility)(acts.sizes[1:])
     losses = 1 - acts.membership[1:].T * worth
     chosen = decide(masses, focal_sets, losses, criterion=criterion, rho=rho)
     return acts.membership[1:][chosen]
 
 
-def _utility(utility: str | Callable[[IntArray], FloatArray]) -> Callable[[IntArray], FloatArray]:
+def utility_of_sizes(utility: str | Callable[[IntArray], FloatArray]) -> Callable[[IntArray], FloatArray]:
+    """The worth of right sets by their sizes.
+
+    Parameters
+    ----------
+    utility : {"u65", "u80", "inverse"} or callable
+        A name, or the function itself.
+
+    Returns
+    -------
+    callable
+        From sizes, at least 1, to their worth.
+    """
     if callable(utility):
         return utility
     known: dict[str, Callable[[IntArray], FloatArray]] = {

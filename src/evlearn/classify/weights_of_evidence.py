@@ -70,7 +70,7 @@ def masses_from_linear(estimator: Any, X: Any, *, reference: Any = None) -> Cred
     >>> X, y = load_iris(return_X_y=True)
     >>> model = LogisticRegression(max_iter=1000).fit(X, y)
     >>> partition = masses_from_linear(model, X)
-    >>> abs(partition.to_fuzzy() - model.predict_proba(X)).max() < 1e-9
+    >>> bool(abs(partition.to_fuzzy() - model.predict_proba(X)).max() < 1e-9)
     True
     """
     before, last = split_pipeline(estimator)

@@ -1,5 +1,12 @@
-"""Measures that compare partitions: credal Rand index, consistency and nonspecificity."""
+"""Measures that compare partitions, and that judge set-valued and refused decisions."""
 
+from evlearn.metrics.decisions import (
+    RejectionCurve,
+    SetSummary,
+    rejection_curve,
+    summarize_sets,
+    utility_discounted_accuracy,
+)
 from evlearn.metrics.pairwise import (
     SampledIndex,
     consistency_index,
@@ -9,9 +16,14 @@ from evlearn.metrics.pairwise import (
 )
 
 __all__ = [
+    "RejectionCurve",
     "SampledIndex",
+    "SetSummary",
     "consistency_index",
     "credal_rand_index",
     "nonspecificity_index",
+    "rejection_curve",
     "sampled_credal_rand_index",
+    "summarize_sets",
+    "utility_discounted_accuracy",
 ]

@@ -1,0 +1,180 @@
+"""How good set-valued and refused decisions of classifiers are."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evlearn.belief.decision import utility_of_sizes
+from evlearn.belief.types import BoolArray, FloatArray, IntArray
+
+
+def utility_discounted_accuracy(
+    y_true: npt.ArrayLike,
+    sets: npt.ArrayLike,
+    *,
+    utility: str | Callable[[IntArray], FloatArray] = "u65",
+    classes: npt.ArrayLike | None = None,
+) -> float:
+    """The accuracy of set-valued predictions, where a large right set is worth less than a small one.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_objects,)
+        The true classes.
+    sets : array-like of bool of shape (n_objects, n_classes)
+        The predicted sets, as from ``predict_set``. An empty set is never right.
+    utility : {"u65", "u80", "inverse"} or callable, default="u65"
+        The worth of a right set of size r: 1.6/r - 0.6/r^2, which is 0.65 for two classes; 2.2/r - 1.2/r^2, which
+        is 0.8; 1/r, which is what a random choice from the set gets; or a function of sizes.
+    classes : array-like of shape (n_classes,), default=None
+        What the columns of `sets` stand for, the ``classes_`` of a classifier; None for the numbers from 0.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; the plain accuracy if all sets are single classes.
+
+    Examples
+    --------
+    >>> from evlearn.metrics import utility_discounted_accuracy
+    >>> utility_discounted_accuracy([0, 1], [[True, False], [True, True]])
+    0.825
+    """
+    chosen, right = _read(y_true, sets, classes)
+    sizes = chosen.sum(axis=1)
+    worth = utility_of_sizes(utility)(np.maximum(sizes, 1))
+    return float(np.where(right, worth, 0).mean())
+
+
+@dataclass(frozen=True)
+class SetSummary:
+    """What set-valued predictions are like.
+
+    Attributes
+    ----------
+    coverage : float
+        The share of objects whose set holds the truth.
+    mean_size : float
+        The mean number of classes in a set.
+    sizes : ndarray of int of shape (n_classes + 1,)
+        How many sets have 0, 1, 2 ... classes.
+    single_accuracy : float
+        The share of right ones among sets of one class; NaN if there are none.
+    """
+
+    coverage: float
+    mean_size: float
+    sizes: IntArray
+    single_accuracy: float
+
+
+def summarize_sets(
+    y_true: npt.ArrayLike, sets: npt.ArrayLike, *, classes: npt.ArrayLike | None = None
+) -> SetSummary:
+    """How large predicted sets are, and how often they hold the truth.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_objects,)
+        The true classes.
+    sets : array-like of bool of shape (n_objects, n_classes)
+        The predicted sets, as from ``predict_set``.
+    classes : array-like of shape (n_classes,), default=None
+        What the columns of `sets` stand for, the ``classes_`` of a classifier; None for the numbers from 0.
+
+    Returns
+    -------
+    SetSummary
+        Coverage, sizes, and the accuracy of sets of one class.
+
+    Examples
+    --------
+    >>> from evlearn.metrics import summarize_sets
+    >>> summarize_sets([0, 1, 1], [[True, False], [True, True], [True, False]])
+    SetSummary(coverage=0.666..., mean_size=1.333..., sizes=array([0, 2, 1]), single_accuracy=0.5)
+    """
+    chosen, right = _read(y_true, sets, classes)
+    sizes = chosen.sum(axis=1)
+    single = sizes == 1
+    return SetSummary(
+        coverage=float(right.mean()),
+        mean_size=float(sizes.mean()),
+        sizes=np.bincount(sizes, minlength=chosen.shape[1] + 1),
+        single_accuracy=float(right[single].mean()) if single.any() else float("nan"),
+    )
+
+
+@dataclass(frozen=True)
+class RejectionCurve:
+    """The errors that remain when the least certain decisions are refused.
+
+    Attributes
+    ----------
+    rejected : ndarray of shape (n_points,)
+        Shares of refused objects, ascending, from 0.
+    error : ndarray of shape (n_points,)
+        The share of errors among the others.
+    threshold : ndarray of shape (n_points,)
+        The certainty below which decisions are refused.
+    """
+
+    rejected: FloatArray
+    error: FloatArray
+    threshold: FloatArray
+
+
+def rejection_curve(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, certainty: npt.ArrayLike) -> RejectionCurve:
+    """How errors fall when the least certain decisions are refused.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_objects,)
+        The true classes.
+    y_pred : array-like of shape (n_objects,)
+        The decisions.
+    certainty : array-like of shape (n_objects,)
+        How certain each decision is: a probability, a degree of belief, or one less the mass on all classes.
+
+    Returns
+    -------
+    RejectionCurve
+        A point for each different certainty; equally certain objects are refused together.
+
+    Examples
+    --------
+    >>> from evlearn.metrics import rejection_curve
+    >>> curve = rejection_curve([0, 1, 1, 0], [0, 1, 0, 1], [0.9, 0.8, 0.3, 0.6])
+    >>> curve.error.round(2), curve.rejected
+    (array([0.5 , 0.33, 0.  , 0.  ]), array([0.  , 0.25, 0.5 , 0.75]))
+    """
+    truth, said, scores = np.asarray(y_true), np.asarray(y_pred), np.asarray(certainty, dtype=float)
+    if not (truth.shape == said.shape == scores.shape and truth.ndim == 1 and truth.size):
+        raise ValueError(
+            "y_true, y_pred and certainty must have one entry for each object, got shapes "
+            f"{truth.shape}, {said.shape} and {scores.shape}."
+        )
+    if np.isnan(scores).any():
+        raise ValueError("certainty has NaN; give a number for each object.")
+    order = np.argsort(scores, kind="stable")
+    wrong = (truth != said)[order]
+    thresholds, refused = np.unique(scores[order], return_index=True)
+    remaining = np.cumsum(wrong[::-1])[::-1]
+    return RejectionCurve(refused / len(wrong), remaining[refused] / (len(wrong) - refused), thresholds)
+
+
+def _read(y_true: Any, sets: Any, classes: Any) -> tuple[BoolArray, BoolArray]:
+    """The sets, and whether each holds the truth."""
+    truth, chosen = np.asarray(y_true), np.asarray(sets)
+    if chosen.ndim != 2 or chosen.dtype != np.bool_ or truth.shape != chosen.shape[:1] or not truth.size:
+        raise ValueError(
+            "sets must be true or false, with a row for each entry of y_true and a column for each class; got "
+            f"type {chosen.dtype} and shape {chosen.shape} for {truth.shape} true classes."
+        )
+    columns = np.arange(chosen.shape[1]) if classes is None else np.asarray(classes)
+    if columns.shape != chosen.shape[1:]:
+        raise ValueError(f"classes must name the {chosen.shape[1]} columns of sets, got shape {columns.shape}.")
+    # A true class that the classifier has never seen is in no set.
+    return chosen, np.asarray((chosen & (truth[:, None] == columns)).any(axis=1))

@@ -1,0 +1,80 @@
+"""Set-valued and refused decisions, judged."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score
+
+from evlearn.metrics import rejection_curve, summarize_sets, utility_discounted_accuracy
+
+
+@given(st.integers(0, 10_000), st.sampled_from(["u65", "u80", "inverse"]))
+def test_single_classes_get_the_plain_accuracy(seed, utility):
+    random = np.random.default_rng(seed)
+    truth, said = random.integers(4, size=(2, 30))
+    sets = np.eye(4, dtype=bool)[said]
+    assert utility_discounted_accuracy(truth, sets, utility=utility) == pytest.approx(accuracy_score(truth, said))
+    assert summarize_sets(truth, sets).single_accuracy == pytest.approx(accuracy_score(truth, said))
+
+
+def test_right_sets_of_two_classes_are_worth_what_the_names_say():
+    sets, truth = np.array([[True, True, False]] * 3), np.array([0, 1, 0])
+    assert utility_discounted_accuracy(truth, sets) == pytest.approx(0.65)
+    assert utility_discounted_accuracy(truth, sets, utility="u80") == pytest.approx(0.8)
+    assert utility_discounted_accuracy(truth, sets, utility="inverse") == pytest.approx(0.5)
+    assert utility_discounted_accuracy(truth, sets, utility=lambda r: np.ones(len(r))) == 1
+    assert utility_discounted_accuracy([2, 2, 2], sets) == 0
+
+
+@given(st.integers(0, 10_000))
+def test_the_three_utilities_are_ordered_and_below_coverage(seed):
+    random = np.random.default_rng(seed)
+    truth, sets = random.integers(5, size=40), random.uniform(size=(40, 5)) < 0.5
+    values = [utility_discounted_accuracy(truth, sets, utility=name) for name in ("inverse", "u65", "u80")]
+    summary = summarize_sets(truth, sets)
+    assert 0 <= values[0] <= values[1] <= values[2] <= summary.coverage
+    assert summary.sizes.sum() == 40
+    assert summary.mean_size == pytest.approx(sets.sum() / 40)
+    assert summary.sizes @ np.arange(6) == sets.sum()
+
+
+def test_columns_may_have_names_and_unseen_classes_are_never_right():
+    sets = np.array([[True, False], [False, True], [True, True]])
+    names = ["ash", "oak"]
+    assert utility_discounted_accuracy(["ash", "ash", "elm"], sets, classes=names) == pytest.approx(1 / 3)
+    assert summarize_sets(["ash", "oak", "elm"], sets, classes=names).coverage == pytest.approx(2 / 3)
+
+
+def test_no_single_set_has_no_accuracy():
+    assert np.isnan(summarize_sets([0], [[True, True]]).single_accuracy)
+
+
+@given(st.integers(0, 10_000))
+def test_points_of_the_rejection_curve_are_errors_of_what_is_kept(seed):
+    random = np.random.default_rng(seed)
+    truth, said = random.integers(2, size=(2, 50))
+    certainty = random.integers(10, size=50) / 10
+    curve = rejection_curve(truth, said, certainty)
+    for share, error, threshold in zip(curve.rejected, curve.error, curve.threshold, strict=True):
+        kept = certainty >= threshold
+        assert share == pytest.approx(1 - kept.mean())
+        assert error == pytest.approx((truth != said)[kept].mean())
+    assert curve.rejected[0] == 0
+    assert len(curve.threshold) == len(np.unique(certainty))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: utility_discounted_accuracy([0], [[0.2, 0.8]]), "sets must be true or false"),
+        (lambda: utility_discounted_accuracy([0, 1], [[True, False]]), "sets must be true or false"),
+        (lambda: utility_discounted_accuracy([0], [[True, False]], utility="u50"), "utility must be"),
+        (lambda: summarize_sets([0], [[True, False]], classes=["a"]), "classes must name the 2 columns"),
+        (lambda: rejection_curve([0, 1], [0, 1], [0.5]), "must have one entry for each object"),
+        (lambda: rejection_curve([0, 1], [0, 1], [0.5, np.nan]), "certainty has NaN"),
+    ],
+)
+def test_errors_say_what_is_wrong(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
