@@ -5,8 +5,8 @@
 Seeds are 20, each with one start. Speed is CPU seconds of a fit with the search of neighbours, one BLAS thread;
 R's are those of ``timings.csv``. R's criterion is a running one, which is right for symmetric graphs only; both
 are compared by the objective of their labels. Sizes are with a graph of 30 neighbours that is given, each in its
-own process; its peak memory is what the fit adds to the graph. The limit is a loop that only looks at the labels of
-all neighbours.
+own process; its peak memory is what the fit adds to the graph. The limit is a loop that only looks at the labels
+of all neighbours.
 """
 
 import argparse

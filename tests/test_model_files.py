@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import evlearn
 from evlearn.belief import FocalSets
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, EKNNClus
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, ECMdd, EKNNClus
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
@@ -35,6 +35,8 @@ MODELS = {
     "EVCLUS, ranks": EVCLUS(4, dissimilarity_transform="rank", metric="cityblock", random_state=0),
     "EVCLUS, landmarks": EVCLUS(4, solver="landmark", n_landmarks=40, random_state=0),
     "RECM": RECM(4, init="kmeans", random_state=0),
+    "ECMdd": ECMdd(4, n_init=3, random_state=0),
+    "ECMdd, weighted": ECMdd(4, medoids="weighted", focal_sets="simple", random_state=0),
     "EKNNClus": EKNNClus(30, q=0.9, random_state=0),
 }
 

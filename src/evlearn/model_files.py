@@ -22,10 +22,11 @@ from sklearn.utils.validation import check_is_fitted
 
 import evlearn
 from evlearn.belief import FocalSets
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, EKNNClus
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, ECMdd, EKNNClus
 from evlearn.cluster.adaptive import AdaptiveModel
 from evlearn.cluster.eknnclus import NeighborModel
 from evlearn.cluster.landmarks import LandmarkModel
+from evlearn.cluster.medoids import MedoidModel, Medoids
 from evlearn.cluster.neighbor_evidence import Support
 from evlearn.cluster.pairs import Transform
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts, Statistics
@@ -38,7 +39,7 @@ from evlearn.partition.storage import read_focal_sets
 SCHEMA = "evlearn.model"
 VERSION = 1
 
-_CLUSTERERS = (BPEC, CCM, CECM, ECM, EKNNClus, EVCLUS, RECM)
+_CLUSTERERS = (BPEC, CCM, CECM, ECM, ECMdd, EKNNClus, EVCLUS, RECM)
 _TRANSFORMERS = (
     *(MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler),
     *(PCCA, KernelPCCA, FDA, LocalFDA, KernelFDA),
@@ -51,6 +52,8 @@ _PARTS: dict[str, Any] = {
         Coordinates,
         EuclideanModel,
         LandmarkModel,
+        MedoidModel,
+        Medoids,
         NeighborModel,
         RelationalModel,
         SetCosts,

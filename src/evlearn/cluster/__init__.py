@@ -6,6 +6,7 @@ from evlearn.cluster.bpec import BPEC
 from evlearn.cluster.ccm import CCM
 from evlearn.cluster.cecm import CECM
 from evlearn.cluster.ecm import ECM
+from evlearn.cluster.ecmdd import ECMdd
 from evlearn.cluster.eknnclus import EKNNClus
 from evlearn.cluster.evclus import EVCLUS
 from evlearn.cluster.intervals import PairIntervals
@@ -20,6 +21,7 @@ __all__ = [
     "RECM",
     "BootClus",
     "DeltaBel",
+    "ECMdd",
     "EKNNClus",
     "PairIntervals",
     "delta_bel",

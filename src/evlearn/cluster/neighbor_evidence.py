@@ -63,7 +63,7 @@ class Support:
             The support.
         """
         step = graph.nnz // _QUANTILE_SAMPLE + 1
-        some = graph[::step]
+        some = graph if step == 1 else graph[::step]
         far = some.data[some.indices != step * _rows_of(some)]
         largest = float(far.max(initial=0)) or 1.0
         quantile = float(np.quantile((far / largest) ** power, q)) if len(far) else 1.0
@@ -103,9 +103,10 @@ class Support:
         """
         weights = np.empty_like(graph.data)
         for rows in row_blocks(graph.shape[0], _BLOCK_ROWS):
-            some = graph[rows]
-            entries = slice(graph.indptr[rows.start], graph.indptr[rows.stop])
-            weights[entries] = np.where(some.indices == rows.start + _rows_of(some), 0, self(some.data))
+            starts = graph.indptr[rows.start : rows.stop + 1]
+            entries = slice(starts[0], starts[-1])
+            itself = graph.indices[entries] == np.repeat(np.arange(rows.start, rows.stop), np.diff(starts))
+            weights[entries] = np.where(itself, 0, self(graph.data[entries]))
         return csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
 
     def weigh_others(self, graph: csr_array, n_neighbors: int | None) -> csr_array:
