@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from evlearn import CredalPartition
+from evlearn.cluster import PairIntervals
 from evlearn.plotting import (
     ClusterNumberDisplay,
     CredalPartitionDisplay,
     DeltaBelDisplay,
     DoubtDisplay,
+    IntervalDisplay,
     MassesDisplay,
     RelationalDisplay,
     ShepardDisplay,
@@ -48,11 +50,14 @@ def test_nothing_of_a_partition_is_cut_off(display, n_objects, n_clusters):
 def test_nothing_of_the_other_pictures_is_cut_off():
     random = np.random.default_rng(0)
     few, many = random.random((2, 50)), random.random((2, 9000))
+    intervals = PairIntervals(np.zeros((9000, 2), dtype=int), *random.random((4, 9000)))
     displays = [
         ClusterNumberDisplay.from_values(range(2, 32), random.random(30), name="a long name of a method"),
         DeltaBelDisplay.from_data(example(120, 4)[0], n_neighbors=10),
         ShepardDisplay.from_pairs(*few),
         ShepardDisplay.from_pairs(*many),
+        IntervalDisplay.from_intervals(intervals),
+        IntervalDisplay.from_intervals(intervals, probabilities=many[0]),
     ]
     for display in displays:
         assert cut_off(display.figure_) < 0.01, display

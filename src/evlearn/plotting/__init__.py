@@ -13,6 +13,7 @@ from evlearn.plotting.contour_display import MassContourDisplay
 from evlearn.plotting.delta_bel_display import DeltaBelDisplay
 from evlearn.plotting.dominance_display import DominanceDisplay
 from evlearn.plotting.doubt_display import DoubtDisplay
+from evlearn.plotting.interval_display import IntervalDisplay
 from evlearn.plotting.masses_display import MassesDisplay
 from evlearn.plotting.objective_display import ObjectiveDisplay
 from evlearn.plotting.partition_display import CredalPartitionDisplay
@@ -26,6 +27,7 @@ __all__ = [
     "DeltaBelDisplay",
     "DominanceDisplay",
     "DoubtDisplay",
+    "IntervalDisplay",
     "MassContourDisplay",
     "MassesDisplay",
     "ObjectiveDisplay",

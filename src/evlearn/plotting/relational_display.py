@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.parameters import check_integer
 from evlearn.partition import CredalPartition
+from evlearn.plotting.axes import open_panels
 from evlearn.plotting.fitted import fitted_partition
 from evlearn.plotting.legends import shortened
 from evlearn.plotting.sampling import sample
@@ -209,7 +210,7 @@ class RelationalDisplay:
         RelationalDisplay
             The display itself.
         """
-        self.axes_: list[Axes] = _open_panels(ax, len(self.matrices))
+        self.axes_: list[Axes] = open_panels(ax, len(self.matrices))
         self.figure_: Figure | SubFigure = self.axes_[0].figure
         self.images_: list[AxesImage] = []
         self.borders_: list[list[Line2D]] = []
@@ -272,16 +273,3 @@ def _read(dissimilarities: npt.ArrayLike, order: IntArray, n_objects: int) -> Fl
             f"{given.shape}."
         )
     return np.asarray(given[np.ix_(order, order)], dtype=np.float64)
-
-
-def _open_panels(ax: Axes | Sequence[Axes] | None, n_panels: int) -> list[Axes]:
-    if ax is None:
-        # Here and not above, because pyplot chooses a backend when it is imported.
-        from matplotlib import pyplot as plt
-
-        size = (4.2 * n_panels + 0.8, 4.4)
-        return list(plt.subplots(1, n_panels, figsize=size, layout="compressed", squeeze=False)[1].flat)
-    panels = [ax] if isinstance(ax, Axes) else list(np.ravel(np.array(ax, dtype=object)))
-    if len(panels) != n_panels:
-        raise ValueError(f"ax has {len(panels)} axes and there are {n_panels} panels; give one for each.")
-    return panels

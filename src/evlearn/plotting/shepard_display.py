@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, QuadMesh
 from matplotlib.colorbar import Colorbar
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
 
 from evlearn.belief.types import FloatArray
 from evlearn.cluster.pipelines import split_pipeline
 from evlearn.plotting.axes import open_axes
-from evlearn.slices import row_blocks
-
-_BINS = 100
-_ROUNDING = 1e-6
+from evlearn.plotting.pair_cloud import draw_pairs, read_pairs, root_mean_squared_difference
 
 
 class ShepardDisplay:
@@ -129,19 +123,15 @@ class ShepardDisplay:
         ShepardDisplay
             The picture, drawn.
         """
-        first, second = _read(dissimilarities, "dissimilarities"), _read(conflicts, "conflicts")
+        first, second = read_pairs(dissimilarities, "dissimilarities"), read_pairs(conflicts, "conflicts")
         if len(first) != len(second):
             raise ValueError(
                 f"dissimilarities has {len(first)} pairs and conflicts has {len(second)}; give both for the same."
             )
-        total = sum(
-            float(np.square(np.subtract(first[block], second[block], dtype=np.float64)).sum())
-            for block in row_blocks(len(first))
-        )
         display = cls(
             dissimilarities=first,
             conflicts=second,
-            root_mean_squared_difference=float(np.sqrt(total / len(first))),
+            root_mean_squared_difference=root_mean_squared_difference(first, second),
         )
         return display.plot(ax, max_points=max_points)
 
@@ -163,61 +153,14 @@ class ShepardDisplay:
         self.ax_: Axes
         self.figure_: Figure | SubFigure
         self.ax_, self.figure_ = open_axes(ax)
-        self.points_: PathCollection | None = None
-        self.density_: QuadMesh | None = None
-        self.colorbar_: Colorbar | None = None
-        if len(self.conflicts) > max_points:
-            self._draw_density()
-        else:
-            self.points_ = self.ax_.scatter(
-                self.dissimilarities, self.conflicts, s=8, color="#0072B2", linewidths=0, alpha=0.5
-            )
-        self.diagonal_: Line2D = self.ax_.plot(
-            [0, 1],
-            [0, 1],
-            color="black",
-            linewidth=1,
-            # Seen on dark cells as well.
-            path_effects=[withStroke(linewidth=2.4, foreground="white")],
-        )[0]
+        cloud = draw_pairs(self.ax_, self.dissimilarities, self.conflicts, max_points)
+        self.points_: PathCollection | None = cloud.points
+        self.density_: QuadMesh | None = cloud.density
+        self.colorbar_: Colorbar | None = cloud.colorbar
+        self.diagonal_: Line2D = cloud.diagonal
         self.ax_.set(
             xlabel="transformed dissimilarity",
             ylabel="degree of conflict",
             title=f"Shepard diagram (root mean squared difference {self.root_mean_squared_difference:.3g})",
-            aspect="equal",
         )
         return self
-
-    def _draw_density(self) -> None:
-        # Counted in blocks, so that a hundred million pairs take no memory beyond their own.
-        counts = np.zeros(_BINS * _BINS, dtype=np.int64)
-        for block in row_blocks(len(self.conflicts)):
-            cells = _cells(self.conflicts[block]) * _BINS + _cells(self.dissimilarities[block])
-            counts += np.bincount(cells, minlength=len(counts))
-        edges = np.linspace(0, 1, _BINS + 1)
-        self.density_ = self.ax_.pcolormesh(
-            edges,
-            edges,
-            np.ma.masked_equal(counts.reshape(_BINS, _BINS), 0),
-            norm=LogNorm(vmin=1, vmax=max(2, int(counts.max()))),
-            cmap="viridis_r",
-        )
-        self.colorbar_ = self.figure_.colorbar(self.density_, ax=self.ax_, label="pairs")
-
-
-def _cells(values: FloatArray) -> npt.NDArray[np.intp]:
-    return np.clip((values * _BINS).astype(np.intp), 0, _BINS - 1)
-
-
-def _read(values: npt.ArrayLike, name: str) -> FloatArray:
-    given = np.asarray(values)
-    if given.ndim != 1 or len(given) == 0:
-        raise ValueError(f"{name} must be one number per pair, got shape {given.shape}; choose pairs of a matrix.")
-    given = given if given.dtype == np.float32 else given.astype(np.float64, copy=False)
-    low, high = float(given.min()), float(given.max())
-    if not -_ROUNDING <= low <= high <= 1 + _ROUNDING:  # also where one is missing
-        raise ValueError(
-            f"{name} must lie between 0 and 1, got values from {low:.6g} to {high:.6g}; transform dissimilarities "
-            "to this scale, and leave out pairs without a value."
-        )
-    return given

@@ -1,0 +1,187 @@
+"""Intervals of BootClus: belief and plausibility beside confidence intervals, or beside the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection, QuadMesh
+from matplotlib.colorbar import Colorbar
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
+
+from evlearn.belief.types import FloatArray
+from evlearn.cluster import PairIntervals
+from evlearn.cluster.pipelines import split_pipeline
+from evlearn.plotting.axes import open_panels
+from evlearn.plotting.pair_cloud import PairCloud, draw_pairs, read_pairs, root_mean_squared_difference
+
+
+class IntervalDisplay:
+    """Whether the intervals of BootClus are what they should be, for all pairs of objects.
+
+    The left panel has the degrees of belief that two objects are in the same cluster, the right one those of
+    plausibility. They stand against the bounds of the confidence intervals that they approximate: the nearer to
+    the diagonal, the better (Figures 9, 12 and 17 of :cite:t:`denoeux2020bootclus`). For data that were generated,
+    they can stand against the true probabilities: belief should be below the diagonal, and plausibility above it.
+    The share of pairs for which both are so is the coverage (Figure 10).
+
+    Make it with `from_estimator` or `from_intervals`.
+
+    Parameters
+    ----------
+    intervals : PairIntervals
+        Pairs of objects, with the bounds of their intervals.
+    probabilities : ndarray of shape (n_pairs,), default=None
+        The true probabilities of the same cluster, if these are known.
+
+    Attributes
+    ----------
+    coverage : float or None
+        The share of pairs whose true probability lies between belief and plausibility.
+    axes_ : list of matplotlib Axes
+        The two panels.
+    figure_ : matplotlib Figure
+        The figure around them.
+    points_ : list of matplotlib PathCollection or None
+        The pairs, where they are few enough to be drawn.
+    densities_ : list of matplotlib QuadMesh or None
+        How many pairs there are in each cell, where they are many.
+    colorbars_ : list of matplotlib Colorbar or None
+        What their colours stand for.
+    diagonals_ : list of matplotlib Line2D
+        Where both numbers are the same.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from evlearn.cluster import BootClus
+    >>> from evlearn.datasets import make_gaussian_mixture
+    >>> from evlearn.plotting import IntervalDisplay
+    >>> X, y, posterior = make_gaussian_mixture(1, 60, random_state=0)
+    >>> model = BootClus(3, covariance_models="EII", n_bootstrap=50, random_state=0).fit(X)
+    >>> display = IntervalDisplay.from_estimator(model)
+    >>> [panel.get_xlabel() for panel in display.axes_]
+    ['lower bound of the confidence interval', 'upper bound of the confidence interval']
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(self, *, intervals: PairIntervals, probabilities: FloatArray | None = None) -> None:
+        self.intervals = intervals
+        self.probabilities = probabilities
+        self.coverage = None if probabilities is None else intervals.coverage(probabilities)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        probabilities: npt.ArrayLike | None = None,
+        ax: Sequence[Axes] | None = None,
+        max_points: int = 5000,
+    ) -> IntervalDisplay:
+        """The intervals of a fitted BootClus.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            Has the attribute ``intervals_``; or a pipeline that ends in such an estimator.
+        probabilities : array-like of shape (n_pairs,), default=None
+            The true probabilities of ``intervals_.pairs``, for data that were generated; see
+            `evlearn.datasets.same_cluster_probability`. None compares with the confidence intervals.
+        ax : sequence of two matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        max_points : int, default=5000
+            The largest number of pairs that are drawn one by one; of more, their density is drawn.
+
+        Returns
+        -------
+        IntervalDisplay
+            The picture, drawn.
+        """
+        estimator = split_pipeline(estimator)[1]
+        if not hasattr(estimator, "intervals_"):
+            raise ValueError(
+                f"estimator must be fitted and have intervals_, got {estimator!r}; call its fit first, and take "
+                "BootClus, which is the method that has intervals."
+            )
+        return cls.from_intervals(estimator.intervals_, probabilities=probabilities, ax=ax, max_points=max_points)
+
+    @classmethod
+    def from_intervals(
+        cls,
+        intervals: PairIntervals,
+        *,
+        probabilities: npt.ArrayLike | None = None,
+        ax: Sequence[Axes] | None = None,
+        max_points: int = 5000,
+    ) -> IntervalDisplay:
+        """Given intervals.
+
+        Parameters
+        ----------
+        intervals : PairIntervals
+            Pairs of objects, with the bounds of their intervals.
+        probabilities : array-like of shape (n_pairs,), default=None
+            The true probabilities of these pairs, for data that were generated. None compares with the confidence
+            intervals.
+        ax : sequence of two matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        max_points : int, default=5000
+            The largest number of pairs that are drawn one by one; of more, their density is drawn.
+
+        Returns
+        -------
+        IntervalDisplay
+            The picture, drawn.
+        """
+        if probabilities is not None:
+            probabilities = read_pairs(probabilities, "probabilities")
+            if len(probabilities) != len(intervals.pairs):
+                raise ValueError(
+                    f"probabilities has {len(probabilities)} pairs and intervals has {len(intervals.pairs)}; give "
+                    "one for each of intervals.pairs."
+                )
+        return cls(intervals=intervals, probabilities=probabilities).plot(ax, max_points=max_points)
+
+    def plot(self, ax: Sequence[Axes] | None = None, *, max_points: int = 5000) -> IntervalDisplay:
+        """Draw the picture, again or elsewhere.
+
+        Parameters
+        ----------
+        ax : sequence of two matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        max_points : int, default=5000
+            The largest number of pairs that are drawn one by one; of more, their density is drawn.
+
+        Returns
+        -------
+        IntervalDisplay
+            The display itself.
+        """
+        self.axes_: list[Axes] = open_panels(ax, 2)
+        self.figure_: Figure | SubFigure = self.axes_[0].figure
+        found = self.intervals
+        clouds = [
+            self._draw(self.axes_[0], "belief", found.belief, "lower", found.lower, max_points),
+            self._draw(self.axes_[1], "plausibility", found.plausibility, "upper", found.upper, max_points),
+        ]
+        self.points_: list[PathCollection | None] = [cloud.points for cloud in clouds]
+        self.densities_: list[QuadMesh | None] = [cloud.density for cloud in clouds]
+        self.colorbars_: list[Colorbar | None] = [cloud.colorbar for cloud in clouds]
+        self.diagonals_: list[Line2D] = [cloud.diagonal for cloud in clouds]
+        return self
+
+    def _draw(
+        self, panel: Axes, name: str, degrees: FloatArray, side: str, bounds: FloatArray, max_points: int
+    ) -> PairCloud:
+        if self.probabilities is None:
+            x, label = bounds, f"{side} bound of the confidence interval"
+            title = f"{name} (root mean squared difference {root_mean_squared_difference(bounds, degrees):.3g})"
+        else:
+            x, label = self.probabilities, "true probability of the same cluster"
+            title = f"{name} (coverage {self.coverage:.3f})"
+        panel.set(xlabel=label, ylabel=f"{name} of the same cluster", title=title)
+        return draw_pairs(panel, x, degrees, max_points)
