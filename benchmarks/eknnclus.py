@@ -30,7 +30,6 @@ from scipy.spatial import cKDTree
 import evlearn
 from evclus import peak_memory, show
 from evlearn.cluster import EKNNClus
-from measuring import best_time
 
 SETTINGS = {"fourclass": {"n_neighbors": 60, "q": 0.9}, "s2": {"n_neighbors": 200, "q": 0.9}}
 CLUSTERS = {"fourclass": 4, "s2": 15}
@@ -146,15 +145,25 @@ def limit(_):
     random = np.random.RandomState(0)
     order = random.permutation(1_000_000).astype(np.int32)
     labels = random.randint(50, size=1_000_000).astype(np.int32)
-    first, second, settled = (best_time(lambda: sweep(labels, *arrays, order, 50), 1) for _ in range(3))
-    gathers = best_time(lambda: gather(labels, *arrays, order), 3)
+    first, second, settled = (cpu_seconds(lambda: sweep(labels, *arrays, order, 50), 1) for _ in range(3))
+    gathers = cpu_seconds(lambda: gather(labels, *arrays, order))
     return {
         "gather_seconds": gathers,
         "first_pass_over_gather": first / gathers,
         "second_pass_over_gather": second / gathers,
         "third_pass_over_gather": settled / gathers,
-        "objective_over_gather": best_time(lambda: agreement(labels, *arrays), 3) / gathers,
+        "objective_over_gather": cpu_seconds(lambda: agreement(labels, *arrays)) / gathers,
     }
+
+
+def cpu_seconds(call, rounds=3):
+    """CPU seconds of the fastest round."""
+    times = []
+    for _ in range(rounds):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return min(times)
 
 
 PARTS = {"seeds": seeds, "speed": speed, "sizes": sizes, "limit": limit}
