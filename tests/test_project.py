@@ -22,6 +22,7 @@ MODULES = [
     "evlearn.datasets",
     "evlearn.constraints",
     "evlearn.blocks",
+    "evlearn.classify",
     "evlearn.cluster",
     "evlearn.metric_learning",
     "evlearn.mixture",

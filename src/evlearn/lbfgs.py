@@ -40,6 +40,7 @@ def descend(
     tol: float,
     max_iter: int,
     gradient_tol: float,
+    lower: npt.NDArray[np.floating[Any]] | None = None,
     report: Callable[[int, float], None] | None = None,
 ) -> Descent:
     """Minimise a function by L-BFGS.
@@ -56,6 +57,8 @@ def descend(
         The largest number of iterations.
     gradient_tol : float
         An iteration at which all slopes are below this is the last.
+    lower : ndarray of shape (n_values,) or None, default=None
+        What the variables do not fall below.
     report : callable or None, default=None
         It is told the number of the iteration and the function.
 
@@ -76,9 +79,12 @@ def descend(
             descent.converged = True
             raise StopIteration
 
+    bounds = None if lower is None else [(least, None) for least in lower]
     options = {"maxiter": max_iter, "maxfun": 50 * max_iter, "ftol": 0, "gtol": gradient_tol}
     try:
-        found = minimize(evaluate, start, jac=True, method="L-BFGS-B", options=options, callback=watch)
+        found = minimize(
+            evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=watch
+        )
         # Also where the line search finds nothing lower: that is the precision there is.
         descent.converged = descent.converged or found.nit < max_iter
     except KeyboardInterrupt:

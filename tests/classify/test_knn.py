@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
+from sklearn.datasets import load_iris
 from sklearn.metrics import confusion_matrix
+from sklearn.neighbors import KNeighborsClassifier
 
 from evlearn import CredalPartition
 from evlearn.belief import FocalSets, dempster
@@ -188,12 +190,22 @@ def test_threads_change_nothing():
     np.testing.assert_array_equal(one.predict_mass(X).masses, two.predict_mass(X).masses)
 
 
+def test_no_class_learns_that_it_reaches_everywhere():
+    X, y = load_iris(return_X_y=True)
+    for n_neighbors in (3, 10, 20):
+        model = EvidentialKNNClassifier(n_neighbors).fit(X, y)
+        far = X + 200 * np.sign(X - X.mean(axis=0))
+        assert (model.predict_mass(far).masses[:, -1] > 0.999).all()
+    silent = EvidentialKNNClassifier(gamma=1e-9).fit(X, y)  # unless the user begins there
+    assert np.isfinite(silent.objective_)
+
+
 # Soft labels
 
 
 def test_doubtful_labels_say_more_than_forced_ones():
     """As with the EEG recordings of the slides: five experts who do not agree, and one vote of the majority."""
-    errors = {"crisp": [], "soft": []}
+    errors = {"ordinary": [], "crisp": [], "soft": []}
     for seed in range(10):
         random = np.random.default_rng(seed)
         y = random.integers(2, size=1500)
@@ -204,11 +216,14 @@ def test_doubtful_labels_say_more_than_forced_ones():
         shares = np.column_stack([1 - votes, votes])
         soft = shares / shares.max(axis=1, keepdims=True)
         for name, labels in {"crisp": (votes > 0.5).astype(int), "soft": soft}.items():
-            model = EvidentialKNNClassifier(11).fit(X[:300], labels)
+            model = EvidentialKNNClassifier(9, alpha=0.1).fit(X[:300], labels)
             errors[name].append((model.predict(X[300:]) != y[300:]).mean())
-    gains = np.array(errors["crisp"]) - errors["soft"]
-    assert gains.mean() > 0.02
-    assert (gains > 0).sum() >= 9
+        ordinary = KNeighborsClassifier(9).fit(X[:300], votes > 0.5)
+        errors["ordinary"].append((ordinary.predict(X[300:]) != y[300:]).mean())
+    for name in ("crisp", "ordinary"):
+        gains = np.array(errors[name]) - errors["soft"]
+        assert gains.mean() > 0.01
+        assert (gains > 0).sum() >= 9
 
 
 # Bad input

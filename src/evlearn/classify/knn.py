@@ -14,6 +14,7 @@ from evlearn.parameters import check_integer, check_real, check_shape
 from evlearn.threads import one_blas_thread
 
 _GRADIENT = 1e-9
+_FLOOR = 0.1
 
 
 class EvidentialKNNClassifier(EvidentialClassifier):
@@ -35,7 +36,8 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         :math:`\alpha e^{-\gamma_k^2d^2}`. With `optimize`, where learning begins. None is one over the root mean
         square distance between objects of the class.
     optimize : bool, default=True
-        Whether to learn the scales.
+        Whether to learn the scales. None falls below a tenth of where it would begin by itself, so that neighbours
+        far away always fall silent.
     loss_lambda : "pignistic" or float, default="pignistic"
         The share of the mass on all classes that counts for each of them, in the error that is made small:
         "pignistic" is one divided by the number of classes, 1 compares plausibilities with labels, and 0 degrees
@@ -141,9 +143,11 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         self._tree = BoxTree.of(data)
         self._n_objects = len(data)
         start = self._first_scales(labels, data)
+        # Without a floor some classes learn that they reach everywhere, and nothing is unknown any more.
+        floor = np.minimum(_FLOOR * first_scales(labels, data) / start, 1)
         with one_blas_thread():
-            descent = self._learn(labels, start)
-        self.gamma_ = np.abs(descent.values * start)
+            descent = self._learn(labels, start, floor)
+        self.gamma_ = descent.values * start
         self.focal_sets_ = self._evidence.focal_sets
         self._account(descent, self.max_iter)
         return self
@@ -167,7 +171,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
             raise ValueError(f"gamma must be above 0 and finite, got {self.gamma!r}.")
         return np.full(n_scales, given)
 
-    def _learn(self, labels: Labels, start: FloatArray) -> Descent:
+    def _learn(self, labels: Labels, start: FloatArray, floor: FloatArray) -> Descent:
         """The factors by which the scales change from the start, which do not depend on units."""
         share = read_share(self.loss_lambda, len(labels.classes))
         targets = labels.targets(share)
@@ -181,7 +185,8 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         ones = np.ones(len(start))
         if not self.optimize:
             return Descent(ones, [evaluate(ones)[0]], converged=True)
-        return descend(evaluate, ones, tol=self.tol, max_iter=self.max_iter, gradient_tol=_GRADIENT)
+        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "gradient_tol": _GRADIENT}
+        return descend(evaluate, ones, lower=floor, **limits)
 
     def _masses(self, rows: FloatArray) -> FloatArray:
         width = min(self.n_neighbors, self._n_objects)

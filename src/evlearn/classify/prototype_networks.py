@@ -62,7 +62,9 @@ class ENNParameters:
         supports, _ = self.supports(rows)
         logs, frame = self._combined(supports)
         highest = logs.max(axis=1, keepdims=True)
-        masses = np.column_stack([np.exp(logs - highest) * np.abs(np.expm1(frame - logs)), np.exp(frame - highest)])
+        masses = np.column_stack(
+            [np.exp(logs - highest) * np.abs(np.expm1(frame - logs)), np.exp(frame - highest)]
+        )
         return np.asarray(masses / masses.sum(axis=1, keepdims=True))
 
     def _combined(self, supports: FloatArray) -> tuple[FloatArray, FloatArray]:
