@@ -40,6 +40,12 @@ steps = [
     ),
     ("Do you know that some pairs\nbelong together, or do not?", "yes", "no", "CECM"),
     (
+        "Are clusters ellipsoids, and\nmust doubt be calibrated?",
+        "yes",
+        "no",
+        "BootClus, with bootstrap\nconfidence intervals",
+    ),
+    (
         "Do you know some labels, or\nare rows images or signals?",
         "yes",
         "no",
@@ -53,17 +59,17 @@ steps = [
     ),
     ("May a cluster lie\nbetween others?", "yes", "no", "CCM"),
 ]
-figure, axes = plt.subplots(figsize=(9, 10), layout="constrained")
-axes.set(xlim=(3.2, 10.8), ylim=(-2.8, 10.6))
+figure, axes = plt.subplots(figsize=(9, 11.5), layout="constrained")
+axes.set(xlim=(3.2, 10.8), ylim=(-4.8, 10.6))
 axes.set_axis_off()
 questions = [box(axes, (5, 10 - 2 * number), step[0], QUESTION) for number, step in enumerate(steps)]
-questions.append(box(axes, (5, -2), "ECM,\nthe one to try first", METHOD))
+questions.append(box(axes, (5, 10 - 2 * len(steps)), "ECM,\nthe one to try first", METHOD))
 for number, (_, aside, onward, method) in enumerate(steps):
     arrow(axes, questions[number], box(axes, (9, 10 - 2 * number), method, METHOD), aside)
     arrow(axes, questions[number], questions[number + 1], onward)
 box(
     axes,
-    (9, -2),
+    (9, 10 - 2 * len(steps)),
     "Larger than memory?\nECM, CCM, BPEC, NNEVCLUS and EVCLUS\nwith landmarks read data in blocks.",
     "white",
 )
