@@ -1,6 +1,5 @@
 """BootClus: laws of intervals and masses, mixtures of all kinds, workers, hostile data."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from evlearn.datasets import make_gaussian_mixture, same_cluster_probability
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import bootstrap
 from evlearn.partition import CredalPartition
+from measuring import peak_bytes
 
 
 @parametrize_with_checks([BootClus(n_clusters=2, n_bootstrap=20, n_init=1, covariance_models=["EII", "VVV"])])
@@ -464,9 +464,6 @@ def test_too_few_sweeps_are_reported(blobs):
 
 
 def test_memory_does_not_grow_with_pairs_times_resamples():
-    sys.path.insert(0, os.path.join(os.path.dirname(__file__), os.pardir, os.pardir, "benchmarks"))
-    from measuring import peak_bytes
-
     X, _ = make_blobs(3000, 2, centers=3, random_state=0)
     model = BootClus(3, covariance_models="EII", n_bootstrap=50, n_partners=40, random_state=0)
     peak = peak_bytes(lambda: model.fit(X))

@@ -14,19 +14,17 @@ from evlearn.belief.types import FloatArray, IntArray
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.focal import make_focal_sets, neighbor_pairs
 from evlearn.cluster.intervals import PairIntervals, percentile_intervals
-from evlearn.cluster.irqp import Descent, Pairs, Report, descend, rows_against, stratified
-from evlearn.cluster.pairs import AllPairs, PairGraph
+from evlearn.cluster.irqp import Descent, Report, descend, rows_against, stratified
+from evlearn.cluster.pairs import check_partners, choose_pairs, pairs_with_targets
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.endings import warn_if_unfinished
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import Replicates, bootstrap
-from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.parameters import check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
 
-_ALL_PAIRS_UP_TO = 2000
-_MANY_OBJECTS_PARTNERS = 200
 _REFERENCE_OBJECTS = 200
 _BLOCK_ROWS = 256
 _NUMBERS_OF_CLUSTERS = range(1, 10)
@@ -196,7 +194,7 @@ class BootClus(RowwiseClusterer):
         shares = mixture.predict_proba(data)
         focal_sets = self._make_focal_sets(shares)
         replicates, probabilities = self._bootstrap(mixture, data, random)
-        pairs = self._draw_pairs(len(data), random)
+        pairs = choose_pairs(len(data), self.n_partners, random)
         lower, upper = percentile_intervals(
             probabilities, probabilities, pairs, self.confidence, n_jobs=self.n_jobs
         )
@@ -237,10 +235,7 @@ class BootClus(RowwiseClusterer):
         check_real("confidence", self.confidence, 0, 1)
         check_integer("n_bootstrap", self.n_bootstrap, 2)
         check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
-        if isinstance(self.n_partners, str):
-            check_choice("n_partners", self.n_partners, ("auto", "all"))
-        else:
-            check_integer("n_partners", self.n_partners, 1)
+        check_partners(self.n_partners)
         check_real("tol", self.tol, 0)
         check_integer("max_iter", self.max_iter, 1)
 
@@ -301,15 +296,6 @@ class BootClus(RowwiseClusterer):
         return found
 
     # From intervals to masses
-
-    def _draw_pairs(self, n_objects: int, random: np.random.RandomState) -> IntArray:
-        """Pairs of objects: all, or neighbours on random rings, each of which gives every object two partners."""
-        wanted = _MANY_OBJECTS_PARTNERS if self.n_partners == "auto" else self.n_partners
-        few = self.n_partners == "auto" and n_objects <= _ALL_PAIRS_UP_TO
-        if few or wanted == "all" or wanted >= n_objects - 1:
-            return np.column_stack(np.triu_indices(n_objects, k=1))
-        rings = [random.permutation(n_objects) for _ in range((wanted + 1) // 2)]
-        return np.concatenate([np.column_stack([ring, np.roll(ring, -1)]) for ring in rings])
 
     def _report(self, sweep: int, objective: float) -> None:
         print(f"BootClus sweep {sweep:>4}   objective {objective:.9f}", flush=True)
@@ -427,7 +413,7 @@ def masses_from_intervals(
         Where it ended: the objective is the mean over pairs of both squared differences.
     """
     state = descend(
-        _posed(pairs, lower, upper, len(start)),
+        pairs_with_targets(pairs, np.stack([lower, 1 - upper]), len(start)),
         start[:, 1:],
         focal_sets,
         eta=1 / len(pairs),
@@ -454,21 +440,6 @@ def same_cluster_forms(focal_sets: FocalSets) -> FloatArray:
         For belief and for conflict.
     """
     return np.stack([focal_sets.same_singleton_matrix, focal_sets.conflict_matrix])[:, 1:, 1:]
-
-
-def _posed(pairs: IntArray, lower: FloatArray, upper: FloatArray, n_objects: int) -> Pairs:
-    """The pairs with targets for belief, and for one minus plausibility."""
-    first, second = pairs.T
-    if len(pairs) == n_objects * (n_objects - 1) // 2:
-        delta = np.zeros((n_objects, 2 * n_objects))
-        delta[first, second] = delta[second, first] = lower
-        delta[first, second + n_objects] = delta[second, first + n_objects] = 1 - upper
-        return AllPairs(delta)
-    left = np.tile(np.concatenate([first, second]).astype(np.int32), 2)
-    order = np.argsort(left, kind="stable")
-    partners = np.concatenate([second, first, second + n_objects, first + n_objects]).astype(np.int32)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(left, minlength=n_objects))]).astype(np.intp)
-    return PairGraph(indptr, partners[order], np.concatenate([lower, lower, 1 - upper, 1 - upper])[order])
 
 
 def on_single_clusters(shares: FloatArray, focal_sets: FocalSets) -> FloatArray:

@@ -39,8 +39,6 @@ from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
 
-_ALL_PAIRS_UP_TO = 2000
-_MANY_OBJECTS_PARTNERS = 200
 _START_OBJECTS = 150
 _START_CANDIDATES = 10
 _REFERENCE_OBJECTS = 500
@@ -352,8 +350,8 @@ class EVCLUS(RowwiseClusterer):
         if np.ndim(self.n_partners) == 2:
             return int(np.shape(self.n_partners)[1])
         if isinstance(self.n_partners, str):
-            everything = self.n_partners == "all" or n_objects <= _ALL_PAIRS_UP_TO
-            return None if everything else _MANY_OBJECTS_PARTNERS
+            everything = self.n_partners == "all" or n_objects <= pair_tools.ALL_PAIRS_UP_TO
+            return None if everything else pair_tools.MANY_OBJECTS_PARTNERS
         return None if self.n_partners >= n_objects - 1 else int(self.n_partners)
 
     def _pose(self, data: FloatArray, random: np.random.RandomState) -> tuple[Pairs, Transform]:
@@ -569,7 +567,7 @@ class EVCLUS(RowwiseClusterer):
             focal_sets,
             transform,
             self.metric,
-            n_partners=self._partners(len(data)) or min(_MANY_OBJECTS_PARTNERS, len(data)),
+            n_partners=self._partners(len(data)) or min(pair_tools.MANY_OBJECTS_PARTNERS, len(data)),
             block_size=min(256, max(1, len(data) // 4)),
             tol=max(self.tol, _STOCHASTIC_TOL),
             max_iter=min(self.max_iter, _STOCHASTIC_SWEEPS),

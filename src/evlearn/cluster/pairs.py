@@ -19,12 +19,16 @@ from sklearn.metrics import pairwise_distances
 
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.kernels.evclus import residuals_graph, sweep_all_pairs, sweep_graph
+from evlearn.parameters import check_choice, check_integer
 from evlearn.slices import row_blocks
 
 TRANSFORMS = ("exponential", "linear", "rank")
 #: Above this many pairs the targets are kept in single precision.
 _MANY_PAIRS = 20_000_000
 _RING_CHUNK = 16
+#: How many objects are compared all with all, and with how many partners each if there are more.
+ALL_PAIRS_UP_TO = 2000
+MANY_OBJECTS_PARTNERS = 200
 
 
 @dataclass(frozen=True)
@@ -249,6 +253,78 @@ def sample_rings(
         partners[:, 2 * some.start : 2 * some.stop] = columns.T
         distances[:, 2 * some.start : 2 * some.stop] = apart.T
     return partners, distances
+
+
+def check_partners(n_partners: Any) -> None:
+    """Raise unless `n_partners` can be given to `choose_pairs`.
+
+    Parameters
+    ----------
+    n_partners : object
+        What the user gave.
+    """
+    if isinstance(n_partners, str):
+        check_choice("n_partners", n_partners, ("auto", "all"))
+    else:
+        check_integer("n_partners", n_partners, 1)
+
+
+def choose_pairs(n_objects: int, n_partners: Any, random: np.random.RandomState) -> IntArray:
+    """Pairs of objects: all of them, or neighbours on random rings, each of which gives every object two partners.
+
+    Parameters
+    ----------
+    n_objects : int
+        How many objects there are.
+    n_partners : int, "auto" or "all"
+        How many partners each object has. "auto" means all of up to 2000 objects, and 200 beyond.
+    random : RandomState
+        Draws the rings.
+
+    Returns
+    -------
+    ndarray of int of shape (n_pairs, 2)
+        The pairs.
+    """
+    if isinstance(n_partners, str):
+        everything = n_partners == "all" or n_objects <= ALL_PAIRS_UP_TO
+        n_partners = n_objects if everything else MANY_OBJECTS_PARTNERS
+    if n_partners >= n_objects - 1:
+        return np.column_stack(np.triu_indices(n_objects, k=1))
+    rings = [random.permutation(n_objects) for _ in range((n_partners + 1) // 2)]
+    return np.concatenate([np.column_stack([ring, np.roll(ring, -1)]) for ring in rings])
+
+
+def pairs_with_targets(pairs: IntArray, targets: FloatArray, n_objects: int) -> "AllPairs | PairGraph":
+    """Listed pairs, ready for a descent.
+
+    Parameters
+    ----------
+    pairs : ndarray of int of shape (n_pairs, 2)
+        The pairs, in any order; all pairs are recognised by their number.
+    targets : ndarray of shape (n_forms, n_pairs)
+        The targets of the pairs, for each symmetric form.
+    n_objects : int
+        How many objects there are.
+
+    Returns
+    -------
+    AllPairs or PairGraph
+        The pairs: a matrix if they are all there, else lists.
+    """
+    first, second = pairs.T
+    if len(pairs) == n_objects * (n_objects - 1) // 2:
+        delta = np.zeros((len(targets), n_objects, n_objects))
+        for matrix, values in zip(delta, targets, strict=True):
+            matrix[first, second] = matrix[second, first] = values
+        return AllPairs(np.hstack(list(delta)))
+    left = np.tile(np.concatenate([first, second]).astype(np.int32), len(targets))
+    order = np.argsort(left, kind="stable")
+    both = np.concatenate([second, first])
+    partners = np.concatenate([both + form * n_objects for form in range(len(targets))]).astype(np.int32)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(left, minlength=n_objects))]).astype(np.intp)
+    delta = np.concatenate([np.tile(values, 2) for values in targets])
+    return PairGraph(indptr, partners[order], delta[order])
 
 
 def draw_partners(n_objects: int, n_partners: int, random: np.random.RandomState) -> npt.NDArray[np.int32]:

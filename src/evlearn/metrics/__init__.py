@@ -1,5 +1,6 @@
 """Measures that compare partitions, and that judge set-valued and refused decisions."""
 
+from evlearn.metrics.comparison import PartitionComparison, compare_partitions
 from evlearn.metrics.decisions import (
     RejectionCurve,
     SetSummary,
@@ -16,9 +17,11 @@ from evlearn.metrics.pairwise import (
 )
 
 __all__ = [
+    "PartitionComparison",
     "RejectionCurve",
     "SampledIndex",
     "SetSummary",
+    "compare_partitions",
     "consistency_index",
     "credal_rand_index",
     "nonspecificity_index",

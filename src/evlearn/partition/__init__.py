@@ -1,7 +1,9 @@
 """The credal partition: the one result object that every method publishes."""
 
+from evlearn.partition.alignment import align_clusters
 from evlearn.partition.credal_partition import CredalPartition
+from evlearn.partition.reading import as_credal
 from evlearn.partition.relational import PairMasses
 from evlearn.partition.summary import PartitionSummary
 
-__all__ = ["CredalPartition", "PairMasses", "PartitionSummary"]
+__all__ = ["CredalPartition", "PairMasses", "PartitionSummary", "align_clusters", "as_credal"]

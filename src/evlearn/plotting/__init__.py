@@ -17,6 +17,7 @@ from evlearn.plotting.interval_display import IntervalDisplay
 from evlearn.plotting.masses_display import MassesDisplay
 from evlearn.plotting.objective_display import ObjectiveDisplay
 from evlearn.plotting.partition_display import CredalPartitionDisplay
+from evlearn.plotting.partition_map_display import PartitionMapDisplay
 from evlearn.plotting.relational_display import RelationalDisplay
 from evlearn.plotting.shepard_display import ShepardDisplay
 
@@ -31,6 +32,7 @@ __all__ = [
     "MassContourDisplay",
     "MassesDisplay",
     "ObjectiveDisplay",
+    "PartitionMapDisplay",
     "RelationalDisplay",
     "ShepardDisplay",
 ]

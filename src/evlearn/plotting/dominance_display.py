@@ -13,25 +13,17 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
 
 from evlearn.belief.types import BoolArray, FloatArray
 from evlearn.metrics import consistency_index, nonspecificity_index
+from evlearn.metrics.comparison import dominated
 from evlearn.partition import CredalPartition
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.legends import shortened
+from evlearn.plotting.point_names import on_page, write_names
 
-_ROUNDING = 1e-9
 _COLOR = "#0072B2"
 _GREY = "0.55"
-_FONT = 9.0  # points
-#: Where a name may stand beside its point, from the best to the worst: offsets in points, and alignments.
-_PLACES: tuple[tuple[float, float, str, str], ...] = (
-    *((7, 0, "left", "center"), (-7, 0, "right", "center"), (0, 6, "center", "bottom"), (0, -6, "center", "top")),
-    *((5, 5, "left", "bottom"), (5, -5, "left", "top"), (-5, 5, "right", "bottom"), (-5, -5, "right", "top")),
-    *((7, 13, "left", "bottom"), (7, -13, "left", "top"), (-7, 13, "right", "bottom"), (-7, -13, "right", "top")),
-)
 
 
 class DominanceDisplay:
@@ -95,7 +87,7 @@ class DominanceDisplay:
         self.names = names
         self.nonspecificities = nonspecificities
         self.consistencies = consistencies
-        self.dominated_: BoolArray = _dominated(nonspecificities, consistencies)
+        self.dominated_: BoolArray = dominated(nonspecificities, consistencies)
 
     @classmethod
     def from_partitions(
@@ -205,41 +197,11 @@ class DominanceDisplay:
         )
 
     def _draw_labels(self) -> list[Annotation]:
-        # In points, so that places on the page can be compared.
-        scale = 72 / self.figure_.dpi
         points = np.column_stack([self.nonspecificities, self.consistencies])
-        page = self.ax_.transData.transform(points) * scale
-        frame = np.array(self.ax_.bbox.extents) * scale
-        taken = [np.array([x - 4, y - 4, x + 4, y + 4]) for x, y in page]
-        taken += _steps(self.ax_.transData.transform(self.front_.get_xydata()) * scale)
-        labels = {}
-        # Names of the best ones first, while there is room.
-        for number in np.argsort(self.dominated_, kind="stable"):
-            name = shortened(self.names[number])
-            # Above the line, if the point is on it.
-            places = _PLACES if self.dominated_[number] else (*_PLACES[4:5], *_PLACES)
-            boxes = [_box(page[number], name, place) for place in places]
-            costs = [_cost(box, taken, frame) for box in boxes]
-            chosen = int(np.argmin(costs))
-            taken.append(boxes[chosen])
-            labels[int(number)] = self._draw_label(points[number], name, places[chosen], self.dominated_[number])
-        return [labels[number] for number in range(len(self.names))]
-
-    def _draw_label(
-        self, point: FloatArray, name: str, place: tuple[float, float, str, str], dominated: bool
-    ) -> Annotation:
-        right, up, across, along = place
-        return self.ax_.annotate(
-            name,
-            (float(point[0]), float(point[1])),
-            xytext=(right, up),
-            textcoords="offset points",
-            ha=across,
-            va=along,
-            fontsize=_FONT,
-            color="0.35" if dominated else "black",
-            path_effects=[withStroke(linewidth=2, foreground="white")],
-            zorder=3,
+        # Above the line, if the point is on it.
+        steps = _steps(on_page(self.ax_, np.asarray(self.front_.get_xydata())))
+        return write_names(
+            self.ax_, points, self.names, faint=self.dominated_, above=~self.dominated_, obstacles=steps
         )
 
     def _draw_legend(self) -> Legend:
@@ -249,15 +211,6 @@ class DominanceDisplay:
         return self.ax_.legend(handles=handles, loc="lower right", fontsize="x-small", framealpha=0.6)
 
 
-def _dominated(nonspecificities: FloatArray, consistencies: FloatArray) -> BoolArray:
-    """Whether another is at least as good in both, and better in one, beyond rounding."""
-    less_open = nonspecificities[:, None] - nonspecificities  # row: the one that may be dominated
-    more_consistent = consistencies - consistencies[:, None]
-    not_worse = (less_open >= -_ROUNDING) & (more_consistent >= -_ROUNDING)
-    better = (less_open > _ROUNDING) | (more_consistent > _ROUNDING)
-    return np.asarray((not_worse & better).any(axis=1))
-
-
 def _steps(corners: FloatArray) -> list[FloatArray]:
     """The boxes around the parts of a line of steps, first across and then up."""
     boxes = []
@@ -265,22 +218,3 @@ def _steps(corners: FloatArray) -> list[FloatArray]:
         boxes.append(np.array([x, y - 1, next_x, y + 1]))
         boxes.append(np.array([next_x - 1, y, next_x + 1, next_y]))
     return boxes
-
-
-def _box(point: FloatArray, name: str, place: tuple[float, float, str, str]) -> FloatArray:
-    """About where a name would stand: left, bottom, right and top."""
-    right, up, across, along = place
-    width, height = 0.56 * _FONT * len(name), 1.2 * _FONT
-    left = point[0] + right - width * {"left": 0, "center": 0.5, "right": 1}[across]
-    bottom = point[1] + up - height * {"bottom": 0, "center": 0.5, "top": 1}[along]
-    return np.array([left, bottom, left + width, bottom + height])
-
-
-def _cost(box: FloatArray, taken: list[FloatArray], frame: FloatArray) -> float:
-    """How much of a box lies on others or outside the frame."""
-    others = np.array(taken)
-    across = np.minimum(box[2], others[:, 2]) - np.maximum(box[0], others[:, 0])
-    along = np.minimum(box[3], others[:, 3]) - np.maximum(box[1], others[:, 1])
-    shared = (np.maximum(across, 0) * np.maximum(along, 0)).sum()
-    outside = np.maximum(frame[:2] - box[:2], 0).sum() + np.maximum(box[2:] - frame[2:], 0).sum()
-    return float(shared + 10 * outside)

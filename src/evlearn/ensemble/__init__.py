@@ -1,0 +1,6 @@
+"""Several partitions of the same objects, combined into one."""
+
+from evlearn.ensemble.combination import combine_partitions
+from evlearn.ensemble.credal_ensemble import CredalEnsemble
+
+__all__ = ["CredalEnsemble", "combine_partitions"]

@@ -1,0 +1,48 @@
+"""What several partitions say about pairs of objects, combined into one statement for each pair."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from evlearn import belief
+from evlearn.belief import FocalSets
+from evlearn.belief.types import FloatArray
+from evlearn.partition import PairMasses
+
+#: The frame of a pair: same cluster, or different clusters. Its sets are the fields of `PairMasses`.
+PAIR_FRAME = FocalSets.full(2)
+
+
+def _dempster(sources: Sequence[FloatArray], focal_sets: FocalSets) -> FloatArray:
+    """Dempster's rule, and the mean where the sources exclude each other."""
+    combined = belief.dempster(sources, focal_sets)
+    return np.where(np.isnan(combined), belief.average(sources, focal_sets), combined)
+
+
+RULES: dict[str, Callable[[Sequence[FloatArray], FocalSets], FloatArray]] = {
+    "average": belief.average,
+    "dempster": _dempster,
+    "dubois_prade": belief.dubois_prade,
+}
+
+
+def fuse(sources: Sequence[PairMasses], rule: str) -> PairMasses:
+    """Combine what several sources say about the same pairs.
+
+    Parameters
+    ----------
+    sources : sequence of PairMasses
+        One for each source; the arrays have the same shape.
+    rule : {"average", "dempster", "dubois_prade"}
+        How to combine.
+
+    Returns
+    -------
+    PairMasses
+        The combined masses.
+    """
+    stacked = [np.stack(source, axis=-1) for source in sources]
+    return PairMasses(*np.moveaxis(RULES[rule](stacked, PAIR_FRAME), -1, 0))
+
+
+__all__ = ["RULES", "fuse"]

@@ -1,0 +1,69 @@
+"""Any clusterer as a source of mass functions: ours, and those of scikit-learn."""
+
+from typing import Any
+
+import numpy as np
+
+from evlearn.belief.types import FloatArray
+from evlearn.partition import CredalPartition
+
+
+def fitted_partition(clusterer: Any, X: Any) -> CredalPartition:
+    """What a fitted clusterer says about the objects that it was fitted to.
+
+    Parameters
+    ----------
+    clusterer : fitted estimator
+        With mass functions, probabilities or labels, in this order of preference.
+    X : array-like
+        The objects.
+
+    Returns
+    -------
+    CredalPartition
+        The partition.
+    """
+    if hasattr(clusterer, "credal_partition_"):
+        found: CredalPartition = clusterer.credal_partition_
+        return found
+    if hasattr(clusterer, "predict_mass") or hasattr(clusterer, "predict_proba"):
+        return predicted_partition(clusterer, X)
+    if hasattr(clusterer, "labels_"):
+        return CredalPartition.from_fuzzy(_memberships(clusterer.labels_, clusterer.labels_))
+    raise ValueError(
+        f"{clusterer!r} is no clusterer: after its fit it has neither labels_ nor predict_proba nor predict_mass."
+    )
+
+
+def predicted_partition(clusterer: Any, X: Any) -> CredalPartition:
+    """What a fitted clusterer says about new objects.
+
+    Parameters
+    ----------
+    clusterer : fitted estimator
+        With `predict_mass`, `predict_proba` or `predict`.
+    X : array-like
+        The objects.
+
+    Returns
+    -------
+    CredalPartition
+        A partition with the focal sets of `fitted_partition`.
+    """
+    if hasattr(clusterer, "predict_mass"):
+        found: CredalPartition = clusterer.predict_mass(X)
+        return found
+    if hasattr(clusterer, "predict_proba"):
+        return CredalPartition.from_fuzzy(clusterer.predict_proba(X))
+    if hasattr(clusterer, "predict"):
+        return CredalPartition.from_fuzzy(_memberships(clusterer.predict(X), clusterer.labels_))
+    raise ValueError(f"{clusterer!r} cannot predict clusters of new objects; leave it out of the ensemble.")
+
+
+def _memberships(labels: Any, fitted_labels: Any) -> FloatArray:
+    """One where an object has a label, and nothing for -1, which scikit-learn's clusterers give to noise."""
+    classes = np.unique(fitted_labels)
+    return np.asarray(np.asarray(labels)[:, None] == classes[classes != -1], dtype=np.float64)
+
+
+__all__ = ["fitted_partition", "predicted_partition"]

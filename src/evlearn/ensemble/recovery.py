@@ -1,0 +1,129 @@
+r"""From statements about pairs of objects back to a credal partition.
+
+The squared distance of Jousselme between what a partition and a statement say about a pair is a quadratic form of
+the differences in mass. These add up to zero, so that three of them are enough,
+
+.. math:: d_{ij}^2=\tfrac12\Delta_{ij}^TJ\Delta_{ij}=\tfrac12\|L^T\Delta_{ij}\|^2,\qquad
+   \Delta_{ij}=\bigl(m_i^TEm_j,\ m_i^TSm_j,\ m_i^T(C-E)m_j\bigr)-m^*_{ij},
+
+and each entry of :math:`L^T\Delta_{ij}` is a bilinear form of two mass functions minus a target: sweeps of row
+problems find the partition, as in EVCLUS.
+"""
+
+import numpy as np
+
+from evlearn.belief import FocalSets
+from evlearn.belief.types import FloatArray, IntArray
+from evlearn.cluster.irqp import Descent, Report, descend, rows_against
+from evlearn.cluster.pairs import pairs_with_targets
+from evlearn.ensemble.fusion import PAIR_FRAME
+from evlearn.partition import PairMasses
+from evlearn.partition.relational import pair_forms
+
+
+def _weights() -> FloatArray:
+    """The factor L: Jaccard weights with the mass of "unknown" replaced by what the others lack to one."""
+    lack = np.vstack([np.eye(3), -np.ones(3)])
+    return np.asarray(np.linalg.cholesky(lack.T @ PAIR_FRAME.jaccard_matrix @ lack))
+
+
+def pair_forms_of(focal_sets: FocalSets) -> FloatArray:
+    """The three forms of two mass functions whose squared misfits make the distance.
+
+    Parameters
+    ----------
+    focal_sets : FocalSets
+        The family.
+
+    Returns
+    -------
+    ndarray of shape (3, n_focal_sets, n_focal_sets)
+        The forms, symmetric.
+    """
+    forms = np.stack(pair_forms(focal_sets, np.empty(0))[:3])
+    return np.asarray(np.tensordot(_weights().T, forms, axes=1))
+
+
+def targets_of(statements: PairMasses) -> FloatArray:
+    """The targets of these forms.
+
+    Parameters
+    ----------
+    statements : PairMasses
+        What is said about pairs.
+
+    Returns
+    -------
+    ndarray of shape (3, ...)
+        The targets.
+    """
+    return np.asarray(np.tensordot(_weights().T, np.stack(statements[:3]), axes=1))
+
+
+def recover(
+    pairs: IntArray,
+    statements: PairMasses,
+    focal_sets: FocalSets,
+    start: FloatArray,
+    *,
+    tol: float,
+    max_iter: int,
+    report: Report | None = None,
+) -> Descent:
+    """The masses whose statements about pairs are nearest to the given ones.
+
+    Parameters
+    ----------
+    pairs : ndarray of int of shape (n_pairs, 2)
+        The pairs of objects.
+    statements : PairMasses
+        What is to be said about them.
+    focal_sets : FocalSets
+        What the columns of the masses stand for.
+    start : ndarray of shape (n_objects, n_focal_sets)
+        Where to start.
+    tol : float
+        A sweep that lowers the objective by less than this share of it is the last.
+    max_iter : int
+        The largest number of sweeps.
+    report : callable or None, default=None
+        Called after each sweep with its number and the objective.
+
+    Returns
+    -------
+    Descent
+        Where it ended; the objective is the mean squared distance over the pairs.
+    """
+    return descend(
+        pairs_with_targets(pairs, targets_of(statements), len(start)),
+        start,
+        focal_sets,
+        eta=0.5 / len(pairs),
+        tol=tol,
+        max_iter=max_iter,
+        forms=pair_forms_of(focal_sets),
+        report=report,
+    )
+
+
+def recover_rows(statements: PairMasses, masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
+    """The masses of new objects from statements about them and objects whose masses are known.
+
+    Parameters
+    ----------
+    statements : PairMasses
+        Arrays of shape (n_objects, n_known).
+    masses : ndarray of shape (n_known, n_focal_sets)
+        The known masses.
+    focal_sets : FocalSets
+        What their columns stand for.
+
+    Returns
+    -------
+    ndarray of shape (n_objects, n_focal_sets)
+        Masses.
+    """
+    return rows_against(np.hstack(list(targets_of(statements))), masses, pair_forms_of(focal_sets))
+
+
+__all__ = ["pair_forms_of", "recover", "recover_rows", "targets_of"]

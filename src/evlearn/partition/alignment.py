@@ -1,0 +1,51 @@
+"""The same clusters under the same numbers: one partition numbered like another."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from evlearn.belief.types import FloatArray
+from evlearn.partition.credal_partition import CredalPartition
+
+
+def align_clusters(partition: CredalPartition, reference: CredalPartition) -> CredalPartition:
+    """Number the clusters of a partition like those of another that they share most objects with.
+
+    Parameters
+    ----------
+    partition : CredalPartition
+        The partition to be renumbered.
+    reference : CredalPartition
+        A partition of the same objects. It may have more clusters or fewer.
+
+    Returns
+    -------
+    CredalPartition
+        The same mass functions; clusters without a counterpart come last.
+
+    Notes
+    -----
+    The order maximises the sum of products of plausibilities over objects and clusters.
+
+    Examples
+    --------
+    >>> from evlearn.partition import CredalPartition, align_clusters
+    >>> one, other = CredalPartition.from_hard([0, 0, 1, 1]), CredalPartition.from_hard([1, 1, 0, 0])
+    >>> align_clusters(other, one).to_hard()
+    array([0, 0, 1, 1])
+    """
+    if partition.n_objects != reference.n_objects:
+        raise ValueError(
+            f"there are {partition.n_objects} and {reference.n_objects} objects; both must describe the same."
+        )
+    shared = _plausibilities(reference).T @ _plausibilities(partition)
+    wanted, found = linear_sum_assignment(shared, maximize=True)
+    order = [int(one) for _, one in sorted(zip(wanted, found, strict=True))]
+    order += [k for k in range(partition.n_clusters) if k not in order]
+    return partition.permute_clusters(order)
+
+
+def _plausibilities(partition: CredalPartition) -> FloatArray:
+    return partition.to_possibilistic().astype(np.float64, copy=False)
+
+
+__all__ = ["align_clusters"]

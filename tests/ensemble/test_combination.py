@@ -1,0 +1,212 @@
+"""Combining partitions: what comes back, what does not matter, and what the rules mean."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import make_blobs
+
+from evlearn.belief import FocalSets
+from evlearn.cluster import ECM
+from evlearn.cluster.irqp import random_masses
+from evlearn.ensemble import combine_partitions
+from evlearn.ensemble.combination import _statements
+from evlearn.ensemble.fusion import fuse
+from evlearn.ensemble.recovery import pair_forms_of, recover, recover_rows, targets_of
+from evlearn.metrics import credal_rand_index
+from evlearn.metrics.pairwise import _jousselme
+from evlearn.partition import CredalPartition, PairMasses
+from measuring import peak_bytes
+
+RULES = ["average", "dempster", "dubois_prade"]
+
+
+def some_partition(seed, n=12, c=3, sets=None):
+    sets = sets or FocalSets.full(c)
+    return CredalPartition(np.random.default_rng(seed).dirichlet(np.full(len(sets), 0.4), size=n), sets)
+
+
+def all_pairs(n):
+    return np.column_stack(np.triu_indices(n, k=1))
+
+
+# Statements about pairs
+
+
+def test_dubois_and_prade_leave_contradictions_open():
+    same, different = (PairMasses(*np.array(one)[:, None]) for one in ([0.0, 1, 0, 0], [0.0, 0, 1, 0]))
+    np.testing.assert_allclose(np.ravel(fuse([same, different], "dubois_prade")), [0, 0, 0, 1])
+    np.testing.assert_allclose(np.ravel(fuse([same, different], "average")), [0, 0.5, 0.5, 0])
+    # Dempster's rule has no answer there, and takes the mean.
+    np.testing.assert_allclose(np.ravel(fuse([same, different], "dempster")), [0, 0.5, 0.5, 0])
+
+
+def test_dempster_makes_independent_hints_surer():
+    hint = PairMasses(*np.array([0.0, 0.6, 0, 0.4])[:, None])
+    assert fuse([hint, hint], "dempster").same[0] == pytest.approx(1 - 0.4**2)
+    assert fuse([hint, hint], "average").same[0] == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(st.integers(0, 10_000))
+def test_combined_statements_are_mass_functions(rule, seed):
+    members = [some_partition(seed + number, n=6) for number in range(3)]
+    found = np.stack(_statements(members, all_pairs(6), rule))
+    assert (found >= -1e-12).all()
+    np.testing.assert_allclose(found.sum(axis=0), 1)
+
+
+@given(st.integers(0, 10_000))
+def test_the_objective_is_the_mean_squared_distance_of_jousselme(seed):
+    ours, wanted = some_partition(seed, n=7), some_partition(seed + 1, n=7)
+    pairs, forms = all_pairs(7), pair_forms_of(ours.focal_sets)
+    values = np.einsum("ia,kab,ib->ki", ours.masses[pairs[:, 0]], forms, ours.masses[pairs[:, 1]])
+    misfit = 0.5 * np.square(values - targets_of(wanted.relational(pairs))).sum(axis=0)
+    np.testing.assert_allclose(
+        misfit, _jousselme(ours.relational(pairs), wanted.relational(pairs)) ** 2, atol=1e-12
+    )
+
+
+# Recovery
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10_000))
+def test_sweeps_never_raise_the_objective(seed):
+    wanted = some_partition(seed, n=10).relational(all_pairs(10))
+    start = random_masses(10, 8, np.random.RandomState(seed))
+    history = recover(all_pairs(10), wanted, FocalSets.full(3), start, tol=0, max_iter=30).history
+    assert (np.diff(history) <= 1e-12).all()
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10_000))
+def test_one_partition_comes_back(seed):
+    partition = some_partition(seed)
+    again = combine_partitions([partition], random_state=0)
+    np.testing.assert_allclose(again.masses, partition.masses, atol=1e-6)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@settings(max_examples=10)
+@given(st.integers(0, 10_000), st.integers(2, 5))
+def test_identical_hard_partitions_come_back_whatever_their_numbers(rule, seed, c):
+    random = np.random.default_rng(seed)
+    labels = np.concatenate([np.arange(c), random.integers(c, size=20)])
+    renumbered = random.permutation(c)[labels]
+    again = combine_partitions([labels, renumbered, labels], rule=rule, random_state=0)
+    np.testing.assert_array_equal(again.to_hard(), labels)
+    np.testing.assert_allclose(again.masses.max(axis=1), 1, atol=1e-8)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_renumbering_the_inputs_changes_nothing_but_numbers(rule):
+    X, _ = make_blobs(60, 2, centers=3, cluster_std=2.5, random_state=0)
+    members = [
+        ECM(3, random_state=seed, focal_sets=kind).fit(X).credal_partition_
+        for seed, kind in enumerate(["full", "pairs", "simple"])
+    ]
+    one = combine_partitions(members, rule=rule, n_init=0, tol=1e-12, max_iter=5000)
+    orders = [[1, 2, 0], [2, 1, 0], [0, 2, 1]]
+    renumbered = [member.permute_clusters(order) for member, order in zip(members, orders, strict=True)]
+    other = combine_partitions(renumbered, rule=rule, n_init=0, tol=1e-12, max_iter=5000)
+    assert credal_rand_index(one, other) == pytest.approx(1, abs=1e-6)
+    np.testing.assert_allclose(one.permute_clusters(orders[0]).masses, other.masses, atol=1e-4)
+
+
+def test_new_rows_are_recovered_where_they_would_stand():
+    partition = some_partition(3, n=40)
+    known, new = partition[:30], partition[30:]
+    statements = PairMasses(
+        *(
+            np.stack([pair.reshape(10, 30) for pair in [values]])[0]
+            for values in partition.relational(
+                np.stack(np.meshgrid(np.arange(30, 40), np.arange(30), indexing="ij"), -1).reshape(-1, 2)
+            )
+        )
+    )
+    np.testing.assert_allclose(recover_rows(statements, known.masses, known.focal_sets), new.masses, atol=1e-7)
+
+
+# What a user sees
+
+
+def test_the_order_of_partitions_matters_only_for_numbers_and_dubois_and_prade():
+    members = [[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 1, 1, 1, 1, 2, 2], [0, 0, 0, 1, 1, 2, 2, 2]]
+    for rule in ("average", "dempster"):
+        one, other = (combine_partitions(some, rule=rule, random_state=0) for some in (members, members[::-1]))
+        assert credal_rand_index(one, other) > 0.999
+
+
+def test_a_majority_wins_and_the_minority_leaves_doubt():
+    labels = np.repeat([0, 1], 10)
+    odd = labels.copy()
+    odd[9] = 1
+    found = combine_partitions([labels, labels, odd], random_state=0)
+    np.testing.assert_array_equal(found.to_hard(), labels)
+    assert found.masses[:9, 1].min() > 0.99
+    assert 0.5 < found.masses[9, 1] < 0.9
+
+
+def test_partitions_with_different_numbers_of_clusters_can_be_combined():
+    coarse, fine = np.repeat([0, 1], 20), np.repeat([0, 1, 2, 3], 10)
+    found = combine_partitions([coarse, fine, fine], random_state=0)
+    assert found.n_clusters == 4
+    np.testing.assert_array_equal(found.to_hard(), fine)
+    two = combine_partitions([coarse, fine], n_clusters=2, random_state=0)
+    np.testing.assert_array_equal(two.to_hard(), coarse)
+    # No member has three: the largest cluster is the first, and empty ones are the last.
+    three = combine_partitions([coarse, coarse, fine], n_clusters=3, random_state=0).to_hard()
+    assert (np.diff(np.bincount(three, minlength=3)) <= 0).all()
+
+
+def test_labels_probabilities_noise_and_masses_go_together():
+    labels, noisy = np.repeat([0, 1], 10), np.repeat([0, 1], 10)
+    noisy[0] = -1
+    shares = np.column_stack([labels == 0, labels == 1]) * 0.8 + 0.1
+    found = combine_partitions([noisy, noisy, shares, CredalPartition.from_hard(labels)], random_state=0)
+    assert found.masses[0, 0] > 0.3
+    assert found.masses[1:, 0].max() < 0.05
+
+
+def test_object_names_are_kept():
+    named = CredalPartition.from_hard([0, 0, 1, 1], object_names=list("abcd"))
+    assert combine_partitions([[0, 0, 1, 1], named], random_state=0).object_names == tuple("abcd")
+
+
+def test_the_family_follows_the_number_of_clusters():
+    for c, size in ((3, 8), (6, 1 + 6 + 15 + 1), (13, 15)):
+        labels = np.repeat(np.arange(c), 4)
+        assert len(combine_partitions([labels], random_state=0).focal_sets) == size
+
+
+def test_sampled_pairs_give_nearly_the_same_partition():
+    X, _ = make_blobs(400, 2, centers=3, cluster_std=2.5, random_state=0)
+    members = [ECM(3, random_state=seed, alpha=alpha).fit(X).credal_partition_ for seed, alpha in ((0, 1), (1, 2))]
+    every, some = (combine_partitions(members, n_partners=n, random_state=0) for n in ("all", 80))
+    assert credal_rand_index(every, some) > 0.97
+
+
+def test_memory_grows_with_the_sampled_pairs_only():
+    labels = np.random.default_rng(0).integers(3, size=(2, 6000))
+    peak = peak_bytes(lambda: combine_partitions(labels, n_partners=20, max_iter=3, tol=1, random_state=0))
+    assert peak < 100e6  # a matrix of all pairs would have 288 MB
+
+
+@pytest.mark.parametrize(
+    ("partitions", "options", "message"),
+    [
+        ([], {}, "partitions is empty"),
+        ([[0, 1], [0, 1, 1]], {}, r"partitions have \[2, 3\] objects"),
+        ([[0]], {}, "no pairs to combine"),
+        ([np.zeros((2, 2, 2))], {}, r"partitions\[0\] must be a CredalPartition, labels .* got shape \(2, 2, 2\)"),
+        ([[0, 1]], {"rule": "vote"}, "rule must be one of"),
+        ([[0, 1]], {"n_clusters": 0}, "n_clusters"),
+        ([[0, 1]], {"n_init": -1}, "n_init"),
+        ([[0, 1]], {"n_partners": "few"}, "n_partners"),
+        ([[0, 1]], {"focal_sets": "all"}, "focal_sets"),
+    ],
+)
+def test_wrong_input_is_named(partitions, options, message):
+    with pytest.raises(ValueError, match=message):
+        combine_partitions(partitions, **options)

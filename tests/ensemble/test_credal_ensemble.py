@@ -1,0 +1,109 @@
+"""CredalEnsemble: any clusterers together, and new objects."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evlearn.cluster import ECM
+from evlearn.ensemble import CredalEnsemble
+
+
+@parametrize_with_checks([CredalEnsemble([KMeans(2, n_init=1), ECM(2)], n_init=1)])
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.filterwarnings("ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(120, 2, centers=[[0, 0], [5, 0], [0, 8]], cluster_std=1.2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs):
+    members = [KMeans(3), GaussianMixture(3), ECM(3), AgglomerativeClustering(3), DBSCAN(eps=1.2)]
+    return CredalEnsemble(members, n_clusters=3, random_state=0).fit(blobs[0])
+
+
+def test_clusterers_of_all_kinds_go_together(fitted, blobs):
+    assert len(fitted.partitions_) == 5
+    assert adjusted_rand_score(blobs[1], fitted.labels_) > 0.9
+    # DBSCAN calls some objects noise, and they are the only ones with much mass on the empty set.
+    noise = fitted.clusterers_[4].labels_ == -1
+    assert 0 < noise.sum() < 30
+    assert fitted.masses_[noise, 0].mean() > 3 * fitted.masses_[~noise, 0].mean()
+
+
+def test_where_members_agree_the_result_is_sure():
+    X, y = make_blobs(150, 2, centers=[[0, 0], [4, 0], [0, 12]], random_state=0)
+    model = CredalEnsemble([KMeans(3), GaussianMixture(3), KMeans(2)], random_state=0).fit(X)
+    doubt = model.credal_partition_.nonspecificities()
+    shares = np.asarray(model.credal_partition_.to_fuzzy())
+    assert shares[y == 2].max(axis=1).min() > 0.99
+    assert doubt[y == 2].max() < 0.05
+
+
+def test_new_objects_are_placed_like_known_ones(blobs):
+    X, _ = blobs
+    model = CredalEnsemble([KMeans(3), GaussianMixture(3), ECM(3)], random_state=0).fit(X)
+    again = model.predict_mass(X)
+    assert np.abs(again.masses - model.masses_).max() < 0.05
+    fresh, truth = make_blobs(60, 2, centers=[[0, 0], [5, 0], [0, 8]], cluster_std=1.2, random_state=1)
+    assert adjusted_rand_score(truth, model.predict(fresh)) > 0.85
+    np.testing.assert_allclose(
+        model.predict_mass(fresh[:7]).masses, model.predict_mass(fresh).masses[:7], atol=1e-9
+    )
+
+
+def test_a_member_that_cannot_predict_is_named(fitted, blobs):
+    with pytest.raises(ValueError, match=r"AgglomerativeClustering\(n_clusters=3\) cannot predict"):
+        fitted.predict(blobs[0])
+
+
+def test_workers_do_not_change_the_result(blobs):
+    one, two = (
+        CredalEnsemble([KMeans(3), KMeans(4), GaussianMixture(3)], random_state=0, n_jobs=n_jobs).fit(blobs[0])
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.masses_, two.masses_)
+
+
+def test_own_seeds_of_members_are_kept(blobs):
+    model = CredalEnsemble([KMeans(3, random_state=5), KMeans(3)], random_state=0).fit(blobs[0])
+    assert model.clusterers_[0].random_state == 5
+    assert model.clusterers_[1].random_state is not None
+
+
+def test_frames_and_pipelines_work(blobs):
+    frame = pd.DataFrame(blobs[0], columns=["a", "b"], index=[f"row {i}" for i in range(120)])
+    ensemble = CredalEnsemble([KMeans(3), ECM(3)], random_state=0)
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), ensemble).fit(frame)
+    assert pipeline[-1].credal_partition_.object_names[2] == "row 2"
+    assert len(pipeline.predict(frame)) == 120
+
+
+def test_progress_is_printed(blobs, capsys):
+    CredalEnsemble([KMeans(3), ECM(3)], random_state=0, verbose=1, tol=1e-9).fit(blobs[0])
+    assert "CredalEnsemble sweep    1   objective 0.0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("clusterers", "message"),
+    [([], "clusterers must be a list of at least one estimator"), ([StandardScaler()], "is no clusterer")],
+)
+def test_what_is_no_clusterer_is_named(blobs, clusterers, message):
+    with pytest.raises(ValueError, match=message):
+        CredalEnsemble(clusterers).fit(blobs[0])
+
+
+def test_data_that_are_not_in_memory_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="CredalEnsemble needs data in memory"):
+        CredalEnsemble([KMeans(2)]).fit(str(tmp_path / "data.parquet"))
