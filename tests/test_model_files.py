@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,12 +12,13 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import pairwise_distances
+from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import evlearn
 from evlearn.belief import FocalSets
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, ECMdd, EKNNClus
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
@@ -37,6 +39,7 @@ MODELS = {
     "RECM": RECM(4, init="kmeans", random_state=0),
     "ECMdd": ECMdd(4, n_init=3, random_state=0),
     "ECMdd, weighted": ECMdd(4, medoids="weighted", focal_sets="simple", random_state=0),
+    "BootClus": BootClus(4, covariance_models=["EEE", "VVV"], n_bootstrap=30, random_state=0),
     "EKNNClus": EKNNClus(30, q=0.9, random_state=0),
 }
 
@@ -68,6 +71,42 @@ def test_a_loaded_model_predicts_the_same_bits(name, dtype, path):
 def test_a_model_with_constraints_is_saved(path):
     model = CECM(4, random_state=0).fit(X, constraints=PairwiseConstraints.sample(y, 20, random_state=0))
     assert np.array_equal(again(model, path).predict_mass(NEW).masses, model.predict_mass(NEW).masses)
+
+
+@pytest.fixture(scope="module")
+def bootclus():
+    return BootClus(2, covariance_models="EEE", n_bootstrap=20, random_state=0).fit(X)
+
+
+def test_a_calibrated_mixture_of_another_kind_is_left_to_pickle(path):
+    model = BootClus(mixture=GaussianMixture(2), n_bootstrap=20, random_state=0).fit(X)
+    with pytest.raises(TypeError, match=r"BootClus.mixture is GaussianMixture.*use joblib.dump"):
+        evlearn.save_model(model, path)
+    joblib.dump(model, path.with_suffix(".pkl"))
+    loaded = joblib.load(path.with_suffix(".pkl"))
+    assert np.array_equal(loaded.predict_mass(NEW).masses, model.predict_mass(NEW).masses)
+    assert np.array_equal(loaded.intervals_.lower, model.intervals_.lower)
+
+
+@pytest.mark.parametrize("part", ["weights", "means", "covariances", "centre", "probabilities", "masses"])
+def test_a_calibrated_mixture_that_does_not_fit_together_is_refused(part, bootclus, path):
+    evlearn.save_model(bootclus, path)
+    document = json.loads(path.read_text())
+    array = next(find(document, part))["array"]
+    array["shape"][-1] -= 1
+    array["values"] = array["values"][: int(np.prod(array["shape"]))]
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r"shape|mismatch|size"):
+        evlearn.load_model(path).predict_mass(NEW)
+
+
+def find(document, name):
+    """The values that have a name, however deep."""
+    for key, value in document.items() if isinstance(document, dict) else enumerate(document):
+        if key == name:
+            yield value
+        elif isinstance(value, (dict, list)):
+            yield from find(value, name)
 
 
 @pytest.mark.parametrize("method", [EVCLUS, RECM])

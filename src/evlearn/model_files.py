@@ -22,8 +22,9 @@ from sklearn.utils.validation import check_is_fitted
 
 import evlearn
 from evlearn.belief import FocalSets
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, ECMdd, EKNNClus
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
 from evlearn.cluster.adaptive import AdaptiveModel
+from evlearn.cluster.bootclus import BootstrapModel
 from evlearn.cluster.eknnclus import NeighborModel
 from evlearn.cluster.landmarks import LandmarkModel
 from evlearn.cluster.medoids import MedoidModel, Medoids
@@ -34,12 +35,15 @@ from evlearn.cluster.relational import RelationalModel
 from evlearn.cluster.squares import Squares
 from evlearn.files import replacing
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
+from evlearn.mixture.bootstrap import GaussianReplicates
+from evlearn.mixture.em import Mixture
+from evlearn.mixture.units import Units
 from evlearn.partition.storage import read_focal_sets
 
 SCHEMA = "evlearn.model"
 VERSION = 1
 
-_CLUSTERERS = (BPEC, CCM, CECM, ECM, ECMdd, EKNNClus, EVCLUS, RECM)
+_CLUSTERERS = (BPEC, BootClus, CCM, CECM, ECM, ECMdd, EKNNClus, EVCLUS, RECM)
 _TRANSFORMERS = (
     *(MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler),
     *(PCCA, KernelPCCA, FDA, LocalFDA, KernelFDA),
@@ -49,11 +53,14 @@ _PARTS: dict[str, Any] = {
     one.__name__: one
     for one in (
         AdaptiveModel,
+        BootstrapModel,
         Coordinates,
         EuclideanModel,
+        GaussianReplicates,
         LandmarkModel,
         MedoidModel,
         Medoids,
+        Mixture,
         NeighborModel,
         RelationalModel,
         SetCosts,
@@ -61,16 +68,21 @@ _PARTS: dict[str, Any] = {
         Statistics,
         Support,
         Transform,
+        Units,
     )
 }
-_OF_TRAINING_OBJECTS = ("credal_partition_", "masses_", "labels_", "conflict_", "transformed_dissimilarities_")
+_OF_TRAINING_OBJECTS = (
+    *("credal_partition_", "masses_", "labels_", "conflict_", "transformed_dissimilarities_"),
+    *("intervals_", "mixture_"),
+)
 _ARRAY_TYPES = ("float64", "float32", "int64", "int32", "bool", "str")
 
 
 def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a JSON file, to predict with it elsewhere.
 
-    The masses and labels of the training objects are not in the file: save ``credal_partition_`` for these.
+    The masses and labels of the training objects are not in the file: save ``credal_partition_`` for these. Of
+    `BootClus` there are the mixtures of all resamples, some megabytes, and not the first one.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.kernels.same_cluster import same_cluster
+from evlearn.parameters import check_shape
 from evlearn.slices import row_blocks
 
 # Probabilities held at a time, of all replicates of some pairs.
@@ -80,6 +81,7 @@ def percentile_intervals(
     lower, upper : ndarray of float32 of shape (n_pairs,)
         The percentiles, interpolated.
     """
+    check_shape("right", right, (len(right), *left.shape[1:]))  # compiled code does not look
     n_replicates = left.shape[2]
     places = (n_replicates - 1) * np.array([(1 - confidence) / 2, (1 + confidence) / 2])
     below = np.floor(places).astype(np.intp)

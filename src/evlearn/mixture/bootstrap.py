@@ -14,6 +14,7 @@ from evlearn.belief.types import FloatArray
 from evlearn.mixture.em import Mixture, posterior, run_em, runs_at_a_time
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.units import Units
+from evlearn.parameters import check_shape
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
 
@@ -60,12 +61,20 @@ class GaussianReplicates:
     mixtures: Mixture
     units: Units
 
+    def __post_init__(self) -> None:
+        # Compiled code reads these without looking.
+        number, c, d = self.mixtures.means.shape
+        check_shape("weights", self.mixtures.weights, (number, c))
+        check_shape("covariances", self.mixtures.covariances, (number, c, d, d))
+        check_shape("centre", self.units.centre, (d,))
+
     def __len__(self) -> int:
         """How many there are."""
         return len(self.mixtures.weights)
 
     def posterior(self, X: FloatArray) -> FloatArray:
         """The probabilities of the components under each of them; see `Replicates`."""
+        check_shape("X", X, (len(X), len(self.units.centre)))
         with one_blas_thread():
             return _objects_first(posterior(self.units.to(X), self.mixtures)[1])
 
