@@ -32,8 +32,8 @@ file = next((path for folder in folders if (path := Path(folder, "gvhd_pos.csv")
 
 def seven_populations(n_cells):
     """A stand-in: seven ellipsoids that overlap, of different sizes."""
-    centres = random.uniform(150, 400, size=(7, 4))
-    shapes = 25 * random.standard_normal((7, 4, 4))
+    centres = random.uniform(200, 380, size=(7, 4))
+    shapes = 35 * np.eye(4) + 12 * random.standard_normal((7, 4, 4))
     labels = random.choice(7, size=n_cells, p=[0.3, 0.2, 0.15, 0.12, 0.1, 0.08, 0.05])
     values = centres[labels] + np.einsum("nij,nj->ni", shapes[labels], random.standard_normal((n_cells, 4)))
     return pd.DataFrame(values, columns=["CD4", "CD8b", "CD3", "CD8"])
