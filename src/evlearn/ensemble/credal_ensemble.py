@@ -99,7 +99,7 @@ class CredalEnsemble(RowwiseClusterer):
 
     References
     ----------
-    :cite:t:`denoeux2018evaluating`.
+    :cite:t:`denoeux2018comparing`.
 
     Examples
     --------

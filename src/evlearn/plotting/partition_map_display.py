@@ -53,7 +53,7 @@ class PartitionMapDisplay:
 
     References
     ----------
-    :cite:t:`denoeux2018evaluating`.
+    :cite:t:`denoeux2018comparing`.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class PartitionMapDisplay:
     def _set_frame(self) -> None:
         low, high = self.places.min(axis=0), self.places.max(axis=0)
         # At least a hundredth, so that rounding does not fill the picture when all partitions are the same.
-        middle, reach = (low + high) / 2, max(float((high - low).max()) / 2, 0.01) * 1.25
+        middle, reach = (low + high) / 2, max(float((high - low).max()) / 2, 0.01) * 1.4
         self.ax_.set(
             xlim=(middle[0] - reach, middle[0] + reach),
             ylim=(middle[1] - reach, middle[1] + reach),
