@@ -27,10 +27,14 @@ class PairIntervals:
     ----------
     pairs : ndarray of int of shape (n_pairs, 2)
         The numbers of both objects.
-    lower, upper : ndarray of shape (n_pairs,)
-        The bounds of the bootstrap confidence interval on the probability.
-    belief, plausibility : ndarray of shape (n_pairs,)
-        The bounds that the mass functions give: what to read, and what `coverage` counts.
+    lower : ndarray of shape (n_pairs,)
+        The lower bound of the bootstrap confidence interval on the probability.
+    upper : ndarray of shape (n_pairs,)
+        The upper bound.
+    belief : ndarray of shape (n_pairs,)
+        The lower bound that the mass functions give: what to read, and what `coverage` counts.
+    plausibility : ndarray of shape (n_pairs,)
+        The upper bound that they give.
     """
 
     pairs: IntArray
