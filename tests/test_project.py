@@ -20,6 +20,8 @@ MODULES = [
     "evlearn.partition",
     "evlearn.metrics",
     "evlearn.datasets",
+    "evlearn.ensemble",
+    "evlearn.active",
     "evlearn.constraints",
     "evlearn.blocks",
     "evlearn.classify",
