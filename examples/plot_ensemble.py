@@ -35,10 +35,10 @@ plt.show()
 # Three ways to combine
 # ---------------------
 #
-# With "average" every method has a vote, and what most of them say wins. With "dubois_prade" nothing is known about
-# a pair as soon as two methods contradict each other: the most careful. The third, "dempster", takes methods for
-# independent pieces of evidence. Sure labels that contradict each other leave it without an answer, and the votes
-# decide.
+# With "average" every method has a vote, and what most of them say wins. With "dubois_prade" nothing is known
+# about a pair as soon as two methods contradict each other: the most careful. The third, "dempster", takes methods
+# for independent pieces of evidence. Sure labels that contradict each other leave it without an answer, and the
+# votes decide.
 
 combined = {
     rule: combine_partitions(list(labels.values()), rule=rule, random_state=0)
