@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
+from evlearn.model_selection import select_n_clusters, select_parameter
 from evlearn.plotting import ClusterNumberDisplay
 
 
@@ -113,12 +114,45 @@ def test_dissimilarities_and_constraints_reach_the_fit(data):
     assert (free.values != bound.values).all()
 
 
+def test_a_selection_shows_its_mean_its_spread_and_how_many_samples_agree(data):
+    selection = select_n_clusters(ECM(), data[0], range(2, 8), criterion="peaks", n_repeats=4, random_state=0)
+    display = ClusterNumberDisplay.from_selection(selection, name="fourclass")
+    np.testing.assert_array_equal(display.line_.get_ydata(), selection.curve)
+    assert texts(display) == [f"fourclass: {selection.best} clusters suggested by {selection.confidence:.0%}"]
+    (band,) = display.ax_.collections
+    assert painted(band, display.figure_)
+    votes = select_n_clusters(ECM(), data[0], range(2, 8), n_repeats=4, random_state=0)
+    display = ClusterNumberDisplay.from_selection(votes)
+    assert display.ax_.get_ylabel() == "share of votes"
+    assert not display.ax_.collections
+
+
+def test_another_parameter_is_named_on_its_axis_and_in_the_legend(data):
+    model = ECM(n_clusters=4, random_state=0)
+    selection = select_parameter(model, data[0][:80], "delta", [1.5, 3.0, 6.0], n_repeats=1, sample_size=1.0)
+    display = ClusterNumberDisplay.from_selection(selection)
+    assert display.ax_.get_xlabel() == "delta"
+    assert texts(display)[0].startswith(f"delta = {selection.best:g} suggested")
+
+
+def test_pipelines_are_fitted_as_a_whole(data):
+    scaled = StandardScaler().fit_transform(data[0])
+    model = ECM(random_state=0)
+    piped, plain = (
+        ClusterNumberDisplay.from_estimator(one, X, n_clusters=[2, 3])
+        for one, X in ((make_pipeline(StandardScaler(), model), data[0]), (model, scaled))
+    )
+    np.testing.assert_array_equal(piped.values, plain.values)
+
+
 def test_the_smallest_the_largest_or_the_elbow_is_suggested():
     numbers, values = [2, 3, 4, 5, 6], [9, 2, 1.5, 3, 0.5]
-    for rule, suggested in (("smallest", 6), ("largest", 2), ("elbow", 3)):
+    for rule, suggested in (("smallest", 6), ("largest", 2), ("last_largest", 2), ("elbow", 3)):
         assert ClusterNumberDisplay.from_values(numbers, values, rule=rule).suggested == suggested
     assert ClusterNumberDisplay.from_values(numbers, values, suggested=4).suggested == 4
     assert ClusterNumberDisplay.from_values([2, 3, 4], [1, 1, 2]).suggested == 2
+    assert ClusterNumberDisplay.from_values([2, 3, 4], [2, 2, 1], rule="largest").suggested == 2
+    assert ClusterNumberDisplay.from_values([2, 3, 4], [2, 2, 1], rule="last_largest").suggested == 3
     # Numbers need not be next to each other: 10 is farthest below the line from (2, 9) to (34, 1).
     assert ClusterNumberDisplay.from_values([2, 6, 10, 34], [9, 6, 3, 1], rule="elbow").suggested == 10
 
@@ -197,7 +231,6 @@ def test_the_picture_can_be_drawn_again_on_given_axes_without_a_legend():
     [
         (ECM, r"estimator must be an estimator such as ECM\(\), got <class"),
         (StandardScaler(), r"must have a parameter n_clusters, got StandardScaler\(\)"),
-        (make_pipeline(StandardScaler(), ECM()), "without a pipeline around it"),
         (
             KMeans(),
             r"criterion='nonspecificity' needs an estimator with credal_partition_ after its fit, got KMeans",
@@ -223,8 +256,8 @@ def test_wrong_numbers_and_values_are_explained(data):
     ):
         with pytest.raises(ValueError, match=message):
             ClusterNumberDisplay.from_estimator(model, X, n_clusters=wrong)
-    with pytest.raises(ValueError, match=r"criterion must be one of \['nonspecificity', 'objective'\], got 'bic'"):
-        ClusterNumberDisplay.from_estimator(model, X, criterion="bic")
+    with pytest.raises(ValueError, match=r"criterion must be one of \['auto', 'nonspecificity', .*\], got 'best'"):
+        ClusterNumberDisplay.from_estimator(model, X, criterion="best")
     with pytest.raises(ValueError, match=r"at least three numbers .* for an elbow, got \[2, 3\]"):
         ClusterNumberDisplay.from_estimator(model, X, criterion="objective", n_clusters=[2, 3])
     with pytest.raises(ValueError, match=r"X is an iterator, .* only once"):

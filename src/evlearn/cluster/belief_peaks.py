@@ -66,6 +66,20 @@ class DeltaBel:
             return self.delta.copy()
         return np.asarray((self.bel - low) / (high - low) * self.delta)
 
+    @property
+    def gaps(self) -> FloatArray:
+        """How far scores fall after each number of peaks, from one on: differences of their logarithms.
+
+        These are the 50 largest scores, of at most half the objects and one; below a thousandth of the largest
+        they all count the same.
+        """
+        ordered = np.sort(self.scores)[::-1]
+        looked_at = ordered[: min(_MOST_SCORES, len(ordered) // 2 + 1)]
+        if looked_at[0] == 0:
+            return np.zeros(len(looked_at) - 1)
+        logs = np.log(np.maximum(looked_at / looked_at[0], _FLOOR))
+        return np.asarray(logs[:-1] - logs[1:])
+
     def peaks(
         self, *, n_peaks: int | str = "auto", min_bel: float | None = None, min_delta: float | None = None
     ) -> IntArray:
@@ -107,7 +121,7 @@ class DeltaBel:
             return np.asarray(order[self._above(min_bel, min_delta)[order]])
         check_integer("n_peaks", n_peaks, 1, or_auto=True)
         if isinstance(n_peaks, str):
-            return order[: _largest_gap(scores[order])]
+            return order[: int(self.gaps.argmax()) + 1]
         if n_peaks > len(order):
             raise ValueError(f"n_peaks must be at most {len(order)}, the number of objects, got {n_peaks}.")
         return order[:n_peaks]
@@ -261,15 +275,6 @@ def _width(n_neighbors: int | str, n_objects: int) -> int:
     if isinstance(n_neighbors, str):
         n_neighbors = min(100, max(10, -(-n_objects // 10)))
     return min(int(n_neighbors), n_objects - 1)
-
-
-def _largest_gap(scores: FloatArray) -> int:
-    """How many of the scores, in decreasing order, come before the largest gap."""
-    looked_at = scores[: min(_MOST_SCORES, len(scores) // 2 + 1)]
-    if looked_at[0] == 0:
-        return 1
-    logs = np.log(np.maximum(looked_at / looked_at[0], _FLOOR))
-    return int(np.argmax(logs[:-1] - logs[1:])) + 1
 
 
 __all__ = ["DeltaBel", "delta_bel"]

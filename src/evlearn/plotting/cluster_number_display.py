@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
 from matplotlib.ticker import MaxNLocator
-from sklearn.base import clone
 
 from evlearn.belief.types import FloatArray, IntArray
-from evlearn.parameters import check_choice, check_integer
+from evlearn.model_selection import ParameterSelection, select_n_clusters
+from evlearn.model_selection.select import check_values
+from evlearn.model_selection.selection import NUMBERS, RULES, choose
+from evlearn.parameters import check_choice
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 
 _GID = "evlearn-cluster-number"  # by which curves that are there already are counted
-_RULES = ("smallest", "largest", "elbow")
-_CRITERIA = {"nonspecificity": "smallest", "objective": "elbow"}
-# The nonspecificity of one cluster is zero, whatever the data.
-_FEWEST_CLUSTERS = {"nonspecificity": 2, "objective": 1}
 
 
 class ClusterNumberDisplay:
@@ -34,20 +32,26 @@ class ClusterNumberDisplay:
     A suggestion is a hint and no proof: it depends on the parameters of the method and on the numbers that were
     tried, and something is suggested where there are no clusters too.
 
-    Make it with `from_estimator` or `from_values`; the constructor takes what these have computed.
+    Make it with `from_selection`, `from_estimator` or `from_values`; the constructor takes what these computed.
 
     Parameters
     ----------
-    n_clusters : ndarray of int of shape (n_numbers,)
-        The numbers of clusters, in ascending order.
+    n_clusters : ndarray of shape (n_numbers,)
+        The numbers of clusters, or values of another parameter, in ascending order.
     values : ndarray of shape (n_numbers,)
         The criterion for each number; NaN where it is not known.
-    suggested : int or None
+    suggested : int, float or None
         The suggested number, one of `n_clusters`; None for no suggestion.
     criterion : str
         What the values are, for the axis.
     name : str
         What to call the curve.
+    parameter : str, default="n_clusters"
+        What the numbers are.
+    spread : ndarray of shape (n_numbers,) or None, default=None
+        How much the values differ between samples, drawn as a band.
+    share : float or None, default=None
+        The share of samples that agree on the suggestion, for the legend.
 
     Attributes
     ----------
@@ -85,13 +89,67 @@ class ClusterNumberDisplay:
     """
 
     def __init__(
-        self, *, n_clusters: IntArray, values: FloatArray, suggested: int | None, criterion: str, name: str
+        self,
+        *,
+        n_clusters: IntArray | FloatArray,
+        values: FloatArray,
+        suggested: int | float | None,
+        criterion: str,
+        name: str,
+        parameter: str = "n_clusters",
+        spread: FloatArray | None = None,
+        share: float | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.values = values
         self.suggested = suggested
         self.criterion = criterion
         self.name = name
+        self.parameter = parameter
+        self.spread = spread
+        self.share = share
+
+    @classmethod
+    def from_selection(
+        cls,
+        selection: ParameterSelection,
+        *,
+        name: str = "",
+        ax: Axes | None = None,
+        legend: bool = True,
+    ) -> ClusterNumberDisplay:
+        """The curve of a selection: the mean over samples, and a band of one standard deviation.
+
+        Parameters
+        ----------
+        selection : ParameterSelection
+            What `evlearn.model_selection.select_n_clusters` or `select_parameter` gave.
+        name : str, default=""
+            What to call the curve in the legend.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure. Give the ``ax_`` of another display to compare curves.
+        legend : bool, default=True
+            Whether to name the suggested number.
+
+        Returns
+        -------
+        ClusterNumberDisplay
+            The picture, drawn.
+        """
+        several = len(selection.curves) > 1
+        # Votes are all or nothing, and their spread says no more than their share.
+        votes = bool(np.isin(selection.curves[~np.isnan(selection.curves)], (0.0, 1.0)).all())
+        display = cls(
+            n_clusters=selection.values,
+            values=selection.curve,
+            suggested=selection.best,
+            criterion=selection.criterion,
+            name=name,
+            parameter=selection.name,
+            spread=selection.spread if several and not votes else None,
+            share=selection.confidence if several else None,
+        )
+        return display.plot(ax, legend=legend)
 
     @classmethod
     def from_estimator(
@@ -110,17 +168,18 @@ class ClusterNumberDisplay:
 
         Parameters
         ----------
-        estimator : estimator of evlearn
-            Has a parameter ``n_clusters``. Clones of it are fitted; it stays as it is. Where it has a
-            ``masses_file``, each fit writes it anew.
+        estimator : estimator
+            With a parameter ``n_clusters``, of evlearn or scikit-learn, also at the end of a pipeline. Clones are
+            fitted; it stays as it is. Where it has a ``masses_file``, each fit writes it anew.
         X : array-like or whatever its ``fit`` takes
             The data, or dissimilarities. An iterator can be read only once and is refused.
         n_clusters : iterable of int, default=range(2, 9)
             The numbers to try.
-        criterion : {"nonspecificity", "objective"}, default="nonspecificity"
+        criterion : str, default="nonspecificity"
             "nonspecificity": the average nonspecificity of the partition, of which the smallest is suggested.
             "objective": what the method minimises. As it falls with every cluster more, the elbow is suggested,
-            see `from_values`.
+            see `from_values`. The others are those of `evlearn.model_selection.select_n_clusters`, which tells how
+            far to rely on them too; draw what it gives with `from_selection`.
         fit_params : mapping or None, default=None
             More arguments of ``fit``, such as constraints.
         name : str or None, default=None
@@ -135,25 +194,11 @@ class ClusterNumberDisplay:
         ClusterNumberDisplay
             The picture, drawn.
         """
-        check_choice("criterion", criterion, _CRITERIA)
-        rule = _CRITERIA[criterion]
-        numbers = _check_numbers(n_clusters, _FEWEST_CLUSTERS[criterion])
-        _check_enough(numbers, rule)
-        _check_estimator(estimator)
-        if isinstance(X, Iterator):
-            raise ValueError(f"X is an iterator, {X!r}, which can be read only once; give data that stay.")
-        values = [
-            _value(_fitted(estimator, X, int(number), fit_params or {}), criterion) for number in np.sort(numbers)
-        ]
-        return cls.from_values(
-            np.sort(numbers),
-            values,
-            rule=rule,
-            criterion="average nonspecificity" if criterion == "nonspecificity" else criterion,
-            name=type(estimator).__name__ if name is None else name,
-            ax=ax,
-            legend=legend,
+        selection = select_n_clusters(
+            estimator, X, n_clusters, criterion=criterion, n_repeats=1, sample_size=1.0, fit_params=fit_params
         )
+        shown = type(estimator).__name__ if name is None else name
+        return cls.from_selection(selection, name=shown, ax=ax, legend=legend)
 
     @classmethod
     def from_values(
@@ -176,10 +221,10 @@ class ClusterNumberDisplay:
             The numbers of clusters, in any order.
         values : array-like of shape (n_numbers,)
             The criterion for each number; NaN where it is not known.
-        rule : {"smallest", "largest", "elbow"}, default="smallest"
+        rule : {"smallest", "largest", "last_largest", "elbow"}, default="smallest"
             Which number is suggested: that of the smallest or of the largest value (the smaller number if there
-            are two), or the elbow. This is the number whose value is farthest below the straight line from the
-            first to the last one; there is none where no value is below.
+            are two; the larger one with "last_largest"), or the elbow. This is the number whose value is farthest
+            below the straight line from the first to the last one; there is none where no value is below.
         suggested : int or None, default=None
             The suggested number, one of `n_clusters`, if another rule has chosen it.
         criterion : str, default="criterion"
@@ -196,13 +241,14 @@ class ClusterNumberDisplay:
         ClusterNumberDisplay
             The picture, drawn.
         """
-        check_choice("rule", rule, _RULES)
-        numbers = _check_numbers(n_clusters, 1)
-        curve = _check_values(values, numbers)
+        check_choice("rule", rule, RULES)
+        numbers = check_values(n_clusters, "n_clusters", 1)
+        curve = _check_curve(values, numbers)
         order = np.argsort(numbers)
         numbers, curve = numbers[order], curve[order]
         if suggested is None:
-            suggested = _suggest(numbers, curve, rule)
+            place = choose(numbers, curve, rule)
+            suggested = None if place is None else int(numbers[place])
         elif suggested not in numbers:
             raise ValueError(f"suggested must be one of n_clusters, {numbers.tolist()}, got {suggested!r}.")
         display = cls(n_clusters=numbers, values=curve, suggested=suggested, criterion=criterion, name=name)
@@ -242,6 +288,9 @@ class ClusterNumberDisplay:
             gid=_GID,
             **look,
         )
+        if self.spread is not None:
+            edges = self.values - self.spread, self.values + self.spread
+            self.ax_.fill_between(self.n_clusters, *edges, color=look["color"], alpha=0.15, linewidth=0)
         chosen = self.n_clusters == self.suggested
         # A line of one point: the picture shows its marker only, the legend the look of the curve as well.
         (self.mark_,) = self.ax_.plot(
@@ -253,8 +302,9 @@ class ClusterNumberDisplay:
             zorder=3,
             **look,
         )
-        self.ax_.set(xlabel="number of clusters", ylabel=self.criterion)
-        self.ax_.xaxis.set_major_locator(MaxNLocator(nbins=18, steps=[1, 2, 5, 10], integer=True))
+        self.ax_.set(xlabel="number of clusters" if self._counts else self.parameter, ylabel=self.criterion)
+        if self._counts:
+            self.ax_.xaxis.set_major_locator(MaxNLocator(nbins=18, steps=[1, 2, 5, 10], integer=True))
         self.legend_: Legend | None = self.ax_.legend(fontsize="small") if legend else None
         return self
 
@@ -263,71 +313,25 @@ class ClusterNumberDisplay:
         if self.suggested is None:
             return f"{beginning}no number suggested"
         plural = "" if self.suggested == 1 else "s"
-        return f"{beginning}{self.suggested} cluster{plural} suggested{self._border()}"
+        what = f"{self.suggested} cluster{plural}" if self._counts else f"{self.parameter} = {self.suggested:g}"
+        by = "" if self.share is None else f" by {self.share:.0%}"
+        return f"{beginning}{what} suggested{by}{self._border()}"
+
+    @property
+    def _counts(self) -> bool:
+        return self.parameter in NUMBERS
 
     def _border(self) -> str:
         """A warning where other numbers might be better still."""
+        few, many = ("the fewest", "the most") if self._counts else ("the smallest", "the largest")
         if len(self.n_clusters) > 1 and self.suggested == self.n_clusters[-1]:
-            return ", the most that were tried"
-        if self.suggested == self.n_clusters[0] > 2:
-            return ", the fewest that were tried"
+            return f", {many} that were tried"
+        if self.suggested == self.n_clusters[0] and (self.n_clusters[0] > 2 or not self._counts):
+            return f", {few} that were tried"
         return ""
 
 
-def _check_numbers(n_clusters: Any, least: int) -> IntArray:
-    advice = "give several whole numbers, such as range(2, 9)"
-    if isinstance(n_clusters, str) or not isinstance(n_clusters, Iterable):
-        raise ValueError(f"n_clusters must be the numbers to compare, got {n_clusters!r}; {advice}.")
-    numbers = list(n_clusters)
-    if not numbers:
-        raise ValueError(f"n_clusters must be the numbers to compare, got none; {advice}.")
-    for number in numbers:
-        check_integer("each of n_clusters", number, least)
-    if len(set(numbers)) < len(numbers):
-        raise ValueError(f"n_clusters must be different numbers, got {numbers}.")
-    return np.array(numbers, dtype=np.intp)
-
-
-def _check_enough(numbers: IntArray, rule: str) -> None:
-    if rule == "elbow" and len(numbers) < 3:
-        raise ValueError(
-            f"n_clusters must have at least three numbers with known values for an elbow, got {numbers.tolist()}; "
-            "add numbers."
-        )
-
-
-def _check_estimator(estimator: Any) -> None:
-    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
-        raise ValueError(f"estimator must be an estimator such as ECM(), got {estimator!r}.")
-    if "n_clusters" not in estimator.get_params(deep=False):
-        raise ValueError(
-            f"estimator must have a parameter n_clusters, got {estimator!r}; give an estimator of "
-            "evlearn.cluster, without a pipeline around it."
-        )
-
-
-def _fitted(estimator: Any, X: Any, n_clusters: int, fit_params: Mapping[str, Any]) -> Any:
-    try:
-        return clone(estimator).set_params(n_clusters=n_clusters).fit(X, **fit_params)
-    except ValueError as error:
-        raise ValueError(
-            f"estimator could not be fitted with n_clusters={n_clusters}: {error} "
-            "Change the estimator, or leave this number out of n_clusters."
-        ) from error
-
-
-def _value(fitted: Any, criterion: str) -> float:
-    needed = "credal_partition_" if criterion == "nonspecificity" else "objective_"
-    if not hasattr(fitted, needed):
-        raise ValueError(
-            f"criterion={criterion!r} needs an estimator with {needed} after its fit, got {fitted!r}; give an "
-            "estimator of evlearn.cluster. Data that are not in memory have a credal_partition_ with masses_file "
-            'only; criterion="objective" does without.'
-        )
-    return float(fitted.objective_ if criterion == "objective" else fitted.credal_partition_.nonspecificity())
-
-
-def _check_values(values: npt.ArrayLike, numbers: IntArray) -> FloatArray:
+def _check_curve(values: npt.ArrayLike, numbers: IntArray) -> FloatArray:
     curve = np.asarray(values, dtype=np.float64)
     if curve.shape != numbers.shape:
         raise ValueError(
@@ -336,14 +340,3 @@ def _check_values(values: npt.ArrayLike, numbers: IntArray) -> FloatArray:
     if np.isinf(curve).any() or np.isnan(curve).all():
         raise ValueError(f"values must be finite numbers, or NaN where they are not known, got {curve.tolist()}.")
     return curve
-
-
-def _suggest(numbers: IntArray, values: FloatArray, rule: str) -> int | None:
-    known = ~np.isnan(values)
-    numbers, values = numbers[known], values[known]
-    if rule != "elbow":
-        return int(numbers[values.argmin() if rule == "smallest" else values.argmax()])
-    _check_enough(numbers, rule)
-    ends = numbers[[0, -1]], values[[0, -1]]
-    below = np.interp(numbers, *ends) - values
-    return int(numbers[below.argmax()]) if below.max() > 0 else None

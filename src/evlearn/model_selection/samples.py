@@ -1,0 +1,219 @@
+"""A sample of the objects, and an estimator fitted to it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+from evlearn.belief.types import IntArray
+from evlearn.parameters import check_integer, check_real
+
+_AUTO_SHARE = 0.8
+_AUTO_MOST = 5000
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some of the objects, drawn without replacement, and what is fitted to them.
+
+    Attributes
+    ----------
+    estimator : estimator
+        What is fitted.
+    X : object
+        All objects.
+    n_drawn : int or None
+        How many objects are drawn; None for all, as they are.
+    seed : int
+        For the draw.
+    reseed : bool
+        Whether the estimator gets this seed too.
+    fit_params : mapping
+        More arguments of ``fit``.
+    """
+
+    estimator: Any
+    X: Any
+    n_drawn: int | None
+    seed: int
+    reseed: bool
+    fit_params: Mapping[str, Any]
+
+    @cached_property
+    def _order(self) -> IntArray:
+        return np.random.RandomState(self.seed).permutation(n_objects(self.X)).astype(np.intp)
+
+    @property
+    def rows(self) -> IntArray:
+        """The objects that are drawn, in ascending order."""
+        return np.sort(self._order[: self.n_drawn])
+
+    @property
+    def left_out(self) -> IntArray:
+        """The others, in random order."""
+        return self._order[self.n_drawn :] if self.n_drawn else self._order[:0]
+
+    @property
+    def data(self) -> Any:
+        """The data of the sample; dissimilarities between its objects."""
+        return self.X if self.n_drawn is None else self.take(self.rows)
+
+    @cached_property
+    def pairwise(self) -> bool:
+        """Whether the data are dissimilarities."""
+        return is_pairwise(self.estimator)
+
+    @property
+    def metric(self) -> Any:
+        """What the estimator calls a distance."""
+        if self.pairwise:
+            return "precomputed"
+        metric = self.estimator.get_params(deep=False).get("metric", "euclidean")
+        return "euclidean" if isinstance(metric, str) and metric == "adaptive" else metric
+
+    def twin(self) -> "Sample":
+        """Another sample of the same size."""
+        seed = int(np.random.RandomState(self.seed).randint(2**31 - 1))
+        return Sample(self.estimator, self.X, self.n_drawn, seed, self.reseed, self.fit_params)
+
+    def take(self, rows: IntArray, columns: IntArray | None = None) -> Any:
+        """The data of some objects.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            The objects.
+        columns : ndarray of int or None, default=None
+            For dissimilarities, the objects to which; None for the same.
+
+        Returns
+        -------
+        object
+            Rows, or rows and columns of a matrix.
+        """
+        if not self.pairwise:
+            return self.X.iloc[rows] if hasattr(self.X, "iloc") else np.asarray(self.X)[rows]
+        matrix = self.X if hasattr(self.X, "tocsr") else np.asarray(self.X)
+        return matrix[np.ix_(rows, rows if columns is None else columns)]
+
+    def fit(self, **parameters: Any) -> Any:
+        """A clone of the estimator with these parameters, fitted to the sample.
+
+        Parameters
+        ----------
+        **parameters : object
+            Parameters of the estimator.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+        """
+        model = clone(self.estimator).set_params(**parameters)
+        if self.reseed and "random_state" in model.get_params(deep=False):
+            model.set_params(random_state=self.seed)
+        try:
+            return model.fit(self.data, **self.fit_params)
+        except ValueError as error:
+            said = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+            raise ValueError(
+                f"estimator could not be fitted with {said}: {error} "
+                f"Change the estimator, or leave this number out of {', '.join(parameters)}."
+            ) from error
+
+
+def draw_samples(
+    estimator: Any,
+    X: Any,
+    *,
+    n_repeats: int,
+    sample_size: Any,
+    fit_params: Mapping[str, Any],
+    random: np.random.RandomState,
+    reseed: bool,
+) -> list[Sample]:
+    """Samples of the objects.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What will be fitted.
+    X : object
+        All objects.
+    n_repeats : int
+        How many samples.
+    sample_size : "auto", float or int
+        The share of the objects, or how many.
+    fit_params : mapping
+        More arguments of ``fit``.
+    random : RandomState
+        Draws the seeds.
+    reseed : bool
+        Whether the estimator gets the seeds of the samples.
+
+    Returns
+    -------
+    list of Sample
+        The samples.
+    """
+    if isinstance(X, Iterator):
+        raise ValueError(f"X is an iterator, {X!r}, which can be read only once; give data that stay.")
+    n_drawn = _n_drawn(X, sample_size)
+    if n_drawn is not None and fit_params:
+        raise ValueError(
+            f"fit_params={sorted(fit_params)} are for all objects, not for samples; give sample_size=1.0 too."
+        )
+    seeds = random.randint(2**31 - 1, size=n_repeats)
+    return [Sample(estimator, X, n_drawn, int(seed), reseed, fit_params) for seed in seeds]
+
+
+def n_objects(X: Any) -> int:
+    """How many objects there are.
+
+    Parameters
+    ----------
+    X : array-like
+        The data.
+
+    Returns
+    -------
+    int
+        The number of rows.
+    """
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def is_pairwise(estimator: Any) -> bool:
+    """Whether an estimator takes dissimilarities.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Ours, or one of scikit-learn.
+
+    Returns
+    -------
+    bool
+        The answer.
+    """
+    metric = estimator.get_params(deep=False).get("metric")
+    return bool(get_tags(estimator).input_tags.pairwise or (isinstance(metric, str) and metric == "precomputed"))
+
+
+def _n_drawn(X: Any, sample_size: Any) -> int | None:
+    if isinstance(sample_size, float) and sample_size == 1.0:
+        return None
+    if isinstance(X, str) or not (hasattr(X, "shape") or hasattr(X, "__len__")):
+        raise ValueError(f"X is {type(X).__name__}, of which no sample can be drawn; give sample_size=1.0.")
+    total = n_objects(X)
+    if isinstance(sample_size, str) and sample_size == "auto":
+        return min(round(_AUTO_SHARE * total), _AUTO_MOST)
+    if isinstance(sample_size, float):
+        check_real("sample_size", sample_size, 0, 1, open_low=True)
+        return max(round(sample_size * total), 2)
+    check_integer("sample_size", sample_size, 2, or_auto=True)
+    return None if sample_size >= total else int(sample_size)

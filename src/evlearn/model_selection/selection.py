@@ -1,0 +1,159 @@
+"""What a selection found: curves of a criterion, one for each sample of the data, and the choice."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evlearn.belief.types import FloatArray, IntArray
+
+#: What estimators call their number of clusters.
+NUMBERS = ("n_clusters", "n_components")
+RULES = ("smallest", "largest", "last_largest", "elbow")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParameterSelection:
+    """A criterion for each value of a parameter, and the value that it suggests; made by `select_n_clusters`.
+
+    Each sample of the data has a curve of its own, and chooses a value. The suggestion is the value that most of
+    them chose, the first of equals. It is a hint and no proof: where samples disagree, look at the curve.
+
+    Attributes
+    ----------
+    name : str
+        The parameter.
+    values : ndarray of shape (n_values,)
+        Its values, in ascending order.
+    curves : ndarray of shape (n_curves, n_values)
+        The criterion in each sample; NaN where it is not known.
+    criterion : str
+        What the curves are.
+    rule : {"smallest", "largest", "last_largest", "elbow"}
+        Which value of a curve is chosen.
+
+    See Also
+    --------
+    evlearn.plotting.ClusterNumberDisplay : The picture.
+    """
+
+    name: str
+    values: Any
+    curves: FloatArray
+    criterion: str
+    rule: str
+
+    @property
+    def choices(self) -> list[Any]:
+        """The value that each sample chose; None where it suggests none of them."""
+        found = (choose(self.values, curve, self.rule) for curve in self.curves)
+        return [None if place is None else self.values[place].item() for place in found]
+
+    @property
+    def votes(self) -> IntArray:
+        """How many samples chose each value."""
+        found = [place for curve in self.curves if (place := choose(self.values, curve, self.rule)) is not None]
+        return np.bincount(found, minlength=len(self.values)).astype(np.intp)
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of samples that chose each value; with those that suggest none of them, the sum is one."""
+        return np.asarray(self.votes / len(self.curves))
+
+    @property
+    def best(self) -> Any:
+        """The value that most samples chose, the first of equals; None where no sample chose one."""
+        return self.values[self.votes.argmax()].item() if self.votes.any() else None
+
+    @property
+    def confidence(self) -> float:
+        """The share of samples that chose the best value: how far the suggestion can be relied on."""
+        return float(self.shares.max())
+
+    @property
+    def curve(self) -> FloatArray:
+        """The mean of the curves."""
+        return _mean(self.curves)
+
+    @property
+    def spread(self) -> FloatArray:
+        """The standard deviation between the curves."""
+        return np.asarray(np.sqrt(_mean((self.curves - self.curve) ** 2)))
+
+    def __repr__(self) -> str:
+        return (
+            f"ParameterSelection({self.name}={self.best!r}, chosen by {self.votes.max()} of {len(self.curves)}, "
+            f"criterion={self.criterion!r})"
+        )
+
+    def __str__(self) -> str:
+        rows = [f"{self.name:>12}   {self.criterion:>24}   chosen by"]
+        for value, mean, spread, votes in zip(self.values, self.curve, self.spread, self.votes, strict=True):
+            mark = "   <- suggested" if value == self.best else ""
+            rows.append(
+                f"{value:>12.6g}   {f'{mean:.4g} ± {spread:.2g}':>24}   {votes} of {len(self.curves)}{mark}"
+            )
+        return "\n".join(rows)
+
+
+def choose(values: Any, curve: FloatArray, rule: str) -> int | None:
+    """The place of the value that a curve suggests.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_values,)
+        What the parameter may be, in ascending order.
+    curve : ndarray of shape (n_values,)
+        The criterion for each; NaN where it is not known.
+    rule : {"smallest", "largest", "last_largest", "elbow"}
+        The smallest or the largest value of the curve, the first of equals; the last of the largest; or the elbow:
+        what is farthest below the straight line from the first to the last.
+
+    Returns
+    -------
+    int or None
+        The place; None where nothing is known, or nothing is below that line.
+    """
+    places = np.flatnonzero(~np.isnan(curve))
+    if not len(places):
+        return None
+    known = curve[places]
+    if rule == "last_largest":
+        return int(places[::-1][known[::-1].argmax()])
+    if rule != "elbow":
+        return int(places[known.argmin() if rule == "smallest" else known.argmax()])
+    check_enough(places, rule, values)
+    numbers = np.asarray(values, dtype=np.float64)[places]
+    below = np.interp(numbers, numbers[[0, -1]], known[[0, -1]]) - known
+    return int(places[below.argmax()]) if below.max() > 0 else None
+
+
+def check_enough(places: Any, rule: str, values: Any, name: str = "n_clusters") -> None:
+    """Raise if there are too few values for an elbow.
+
+    Parameters
+    ----------
+    places : sequence of int
+        Where values of the criterion are known.
+    rule : str
+        How a value is chosen.
+    values : ndarray
+        The values of the parameter.
+    name : str, default="n_clusters"
+        The parameter.
+    """
+    if rule == "elbow" and len(places) < 3:
+        raise ValueError(
+            f"{name} must have at least three numbers with known values for an elbow, got "
+            f"{np.asarray(values)[places].tolist()}; add numbers."
+        )
+
+
+def _mean(curves: FloatArray) -> FloatArray:
+    known = ~np.isnan(curves)
+    counts = known.sum(axis=0)
+    sums = np.where(known, curves, 0.0).sum(axis=0)
+    return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
+
+
+__all__ = ["ParameterSelection"]

@@ -1,0 +1,319 @@
+"""Numbers of clusters and other parameters, chosen over samples of the data."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evlearn.cluster import BPEC, ECM, EVCLUS, BootClus, EKNNClus, delta_bel
+from evlearn.constraints import PairwiseConstraints
+from evlearn.datasets import make_fourclass
+from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.model_selection import ParameterSelection, select_n_clusters, select_parameter
+from evlearn.model_selection import select as module
+
+CRITERIA = ["auto", "peaks", "eknnclus", "stability", "silhouette", "nonspecificity", "objective", "stress"]
+
+
+@pytest.fixture(scope="module")
+def fourclass():
+    return make_fourclass(400, random_state=0)[0]
+
+
+@pytest.fixture(scope="module")
+def apart():
+    """Four clusters that nobody can miss."""
+    random = np.random.RandomState(0)
+    return np.vstack([random.normal(centre, 0.3, size=(40, 2)) for centre in ((0, 0), (9, 0), (0, 9), (9, 9))])
+
+
+def table(shared, name, n_columns):
+    return np.loadtxt(shared / "data" / f"{name}.csv", delimiter=",", skiprows=1, usecols=range(n_columns))
+
+
+# The recommended default
+
+
+def test_the_default_finds_the_four_clusters_of_fourclass_with_every_seed(shared):
+    X = table(shared, "fourclass", 2)
+    assert [select_n_clusters(ECM(), X, random_state=seed).best for seed in range(5)] == [4] * 5
+
+
+def test_the_default_finds_two_or_three_clusters_in_iris_with_every_seed():
+    X = load_iris().data
+    assert {select_n_clusters(ECM(), X, random_state=seed).best for seed in range(5)} <= {2, 3}
+
+
+def test_the_default_finds_the_four_families_of_proteins_with_every_seed(shared):
+    with np.load(shared / "data" / "protein_D.npz") as file:
+        D = file["D"]
+    model = EVCLUS(metric="precomputed")
+    assert [select_n_clusters(model, D, random_state=seed).best for seed in range(5)] == [4] * 5
+
+
+def test_the_default_finds_the_fifteen_clusters_of_s2(shared):
+    selection = select_n_clusters(ECM(), table(shared, "s2", 2), range(2, 21), n_repeats=3, random_state=0)
+    assert selection.best == 15
+    assert selection.confidence > 0.5
+
+
+def test_samples_agree_where_clusters_stand_apart_and_disagree_where_there_are_none(apart):
+    noise = np.random.RandomState(0).uniform(size=(300, 2))
+    sure, unsure = (select_n_clusters(ECM(), X, random_state=0) for X in (apart, noise))
+    assert (sure.best, sure.confidence) == (4, 1.0)
+    assert unsure.confidence < 0.5
+
+
+# Criteria
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_every_criterion_sees_clusters_that_stand_apart(apart, criterion):
+    # A stress needs pairs that are far apart in every cluster number, so d0 is given.
+    model = EVCLUS(d0=9.0)
+    selection = select_n_clusters(model, apart, range(2, 7), criterion=criterion, n_repeats=3, random_state=0)
+    assert selection.best == 4, str(selection)
+
+
+def test_nonspecificity_of_fourclass_is_that_of_the_specification(shared):
+    X = table(shared, "fourclass", 2)
+    model = ECM(alpha=2, delta=20**0.5, n_init=20, random_state=0)
+    said = select_n_clusters(model, X, range(2, 7), criterion="nonspecificity", n_repeats=1, sample_size=1.0)
+    np.testing.assert_allclose(said.curve, [0.2475, 0.2358, 0.2285, 0.2626, 0.3092], atol=1e-3)
+    assert said.best == 4
+
+
+def test_peaks_of_all_objects_are_those_of_the_graph(fourclass):
+    said = select_n_clusters(ECM(), fourclass, range(1, 11), criterion="peaks", n_repeats=1, sample_size=1.0)
+    graph = delta_bel(fourclass)
+    np.testing.assert_array_equal(said.curves[0], graph.gaps[:10])
+    assert said.best == len(graph.peaks())
+
+
+def test_eknnclus_is_asked_with_its_own_parameters(fourclass):
+    model = EKNNClus(n_neighbors=20, q=0.5)
+    said = select_n_clusters(model, fourclass, range(1, 41), criterion="eknnclus", n_repeats=2, random_state=0)
+    other = select_n_clusters(ECM(), fourclass, range(1, 41), criterion="eknnclus", n_repeats=2, random_state=0)
+    assert all(more > fewer for more, fewer in zip(said.choices, other.choices, strict=True))
+
+
+def test_bic_is_that_of_the_mixture_and_needs_no_bootstrap():
+    X = load_iris().data
+    mixture = ParsimoniousGaussianMixture(range(1, 4), covariance_models="VEV", random_state=0).fit(X)
+    for model in (
+        ParsimoniousGaussianMixture(covariance_models="VEV", random_state=0),
+        BootClus(covariance_models="VEV", n_bootstrap=10**6, random_state=0),
+    ):
+        said = select_n_clusters(model, X, range(1, 4), criterion="bic", n_repeats=1, sample_size=1.0)
+        np.testing.assert_allclose(said.curve, mixture.bic_table_[0], rtol=1e-6)
+        assert said.best == 2
+        assert said.name == "n_components"
+    said = select_n_clusters(
+        GaussianMixture(random_state=0), X, range(1, 5), criterion="bic", n_repeats=1, sample_size=1.0
+    )
+    assert said.best == 2
+
+
+def test_held_out_stress_is_that_of_pairs_the_fit_has_not_seen():
+    X = make_fourclass(120, random_state=1)[0]
+    D = pairwise_distances(X)
+    kwargs = {"criterion": "stress", "n_repeats": 2, "random_state": 0, "sample_size": 80}
+    model = EVCLUS(d0=5.0)
+    rows, matrix = (
+        select_n_clusters(model.set_params(metric=metric), data, range(2, 5), **kwargs)
+        for metric, data in (("euclidean", X), ("precomputed", D))
+    )
+    np.testing.assert_allclose(rows.curves, matrix.curves, rtol=1e-6)
+    # What is left out may be anything: the fits, and so the suggested masses of the others, stay as they are.
+    seen = select_n_clusters(EVCLUS(d0=5.0, random_state=0), X, range(2, 5), criterion="objective", n_repeats=1)
+    assert (rows.curve > seen.curve).all()
+
+
+def test_clusterers_of_scikit_learn_can_be_asked_where_labels_are_enough(apart):
+    for model in (KMeans(n_init=3), AgglomerativeClustering()):
+        for criterion in ("auto", "stability", "silhouette", "peaks"):
+            said = select_n_clusters(model, apart, range(2, 7), criterion=criterion, n_repeats=3, random_state=0)
+            assert said.best == 4, (model, criterion)
+    D = pairwise_distances(apart)
+    model = AgglomerativeClustering(metric="precomputed", linkage="average")
+    for criterion in ("auto", "stability", "silhouette"):
+        assert select_n_clusters(model, D, criterion=criterion, n_repeats=2, random_state=0).best == 4, criterion
+
+
+@pytest.mark.parametrize(
+    ("criterion", "message"),
+    [
+        ("nonspecificity", r"needs an estimator with credal_partition_ after its fit, got KMeans.*stability"),
+        ("objective", "needs an estimator with objective_"),
+        ("bic", "needs an estimator with bic .* give a mixture or BootClus"),
+        ("stress", "needs an estimator with transformed_dissimilarities_ .* give EVCLUS"),
+    ],
+)
+def test_an_error_says_where_a_criterion_does_not_allow_a_clusterer(apart, criterion, message):
+    with pytest.raises(ValueError, match=message):
+        select_n_clusters(KMeans(), apart, range(2, 5), criterion=criterion, n_repeats=1)
+
+
+# Samples
+
+
+def test_the_result_does_not_depend_on_the_workers(fourclass):
+    for criterion in ("auto", "stability"):
+        one, two = (
+            select_n_clusters(
+                ECM(n_init=1),
+                fourclass,
+                range(2, 5),
+                criterion=criterion,
+                n_repeats=3,
+                random_state=1,
+                n_jobs=n_jobs,
+            )
+            for n_jobs in (1, 2)
+        )
+        np.testing.assert_array_equal(one.curves, two.curves)
+
+
+def test_a_seed_repeats_the_result_and_another_changes_it(fourclass):
+    curves = [
+        select_n_clusters(ECM(), fourclass, criterion="peaks", n_repeats=2, random_state=seed).curves
+        for seed in (0, 0, 1)
+    ]
+    np.testing.assert_array_equal(curves[0], curves[1])
+    assert (curves[0] != curves[2]).any()
+
+
+def test_the_estimator_stays_as_it_is(fourclass):
+    model = ECM(random_state=3)
+    select_n_clusters(model, fourclass[:80], [2, 3], criterion="nonspecificity", n_repeats=2, random_state=0)
+    assert model.get_params() == ECM(random_state=3).get_params()
+    assert not hasattr(model, "masses_")
+
+
+def test_frames_lists_and_pipelines_are_read(fourclass):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(fourclass, columns=["a", "b"])
+    kwargs = {"criterion": "nonspecificity", "n_repeats": 2, "random_state": 0}
+    plain = select_n_clusters(ECM(), StandardScaler().fit_transform(fourclass), [2, 3], **kwargs)
+    for X in (frame, fourclass.tolist()):
+        said = select_n_clusters(make_pipeline(StandardScaler(), ECM()), X, [2, 3], **kwargs)
+        np.testing.assert_allclose(said.curves, plain.curves, rtol=1e-6)
+
+
+def test_constraints_reach_the_fit_of_all_objects_and_no_sample(fourclass):
+    constraints = PairwiseConstraints([(0, 1)], [(0, 399)])
+    kwargs = {"criterion": "objective", "n_repeats": 1, "fit_params": {"constraints": constraints}}
+    model = EVCLUS(random_state=0, max_iter=3, tol=1.0)
+    free = select_n_clusters(model, fourclass, [2, 3, 4], criterion="objective", n_repeats=1, sample_size=1.0)
+    bound = select_n_clusters(model, fourclass, [2, 3, 4], sample_size=1.0, **kwargs)
+    assert (free.curves != bound.curves).all()
+    with pytest.raises(ValueError, match=r"fit_params=\['constraints'\] are for all objects"):
+        select_n_clusters(model, fourclass, [2, 3, 4], **kwargs)
+
+
+def test_an_interruption_keeps_what_is_complete(fourclass, monkeypatch):
+    done = []
+
+    def interrupted_peaks(sample, numbers):
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(sample.seed)
+        return np.arange(len(numbers), dtype=float)
+
+    found = module.CRITERIA["peaks"]
+    monkeypatch.setitem(module.CRITERIA, "peaks", type(found)("gap", "largest", 1, at_once=interrupted_peaks))
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        said = select_n_clusters(ECM(), fourclass, [2, 3, 4], criterion="peaks", random_state=0)
+    assert len(said.curves) == 3
+    assert said.best == 4
+
+
+def test_progress_is_told(fourclass, capsys):
+    select_n_clusters(ECM(), fourclass, criterion="peaks", n_repeats=2, verbose=1)
+    assert capsys.readouterr().out.splitlines()[-1] == "select n_clusters: 2 of 2 done"
+
+
+# Other parameters
+
+
+def test_a_scan_over_another_parameter_is_the_same_mechanism(fourclass):
+    model = ECM(n_clusters=4, random_state=0)
+    said = select_parameter(model, fourclass, "delta", [8.0, 2.0, 4.0], n_repeats=1, sample_size=1.0)
+    expected = [
+        ECM(n_clusters=4, delta=delta, random_state=0).fit(fourclass).credal_partition_.nonspecificity()
+        for delta in (2.0, 4.0, 8.0)
+    ]
+    np.testing.assert_array_equal(said.values, [2.0, 4.0, 8.0])
+    np.testing.assert_array_equal(said.curve, expected)
+    assert said.best == [2.0, 4.0, 8.0][int(np.argmin(expected))]
+    numbers = select_parameter(ECM(), fourclass, "n_clusters", range(2, 8), criterion="auto", random_state=0)
+    same = select_n_clusters(ECM(), fourclass, range(2, 8), random_state=0)
+    np.testing.assert_array_equal(numbers.curves, same.curves)
+
+
+# The result
+
+
+@given(st.lists(st.lists(st.floats(-9, 9), min_size=4, max_size=4), min_size=1, max_size=6))
+def test_the_best_value_has_the_most_votes_and_shares_add_up_to_one(curves):
+    said = ParameterSelection("n_clusters", np.arange(2, 6), np.array(curves), "x", "smallest")
+    assert said.votes.sum() == len(curves)
+    assert said.shares.sum() == pytest.approx(1.0)
+    assert said.choices.count(said.best) == said.votes.max()
+    assert said.confidence == said.votes.max() / len(curves)
+    np.testing.assert_allclose(said.curve, np.mean(curves, axis=0), atol=1e-12)
+    np.testing.assert_allclose(said.spread, np.std(curves, axis=0), atol=1e-7)
+
+
+def test_samples_that_choose_nothing_count_against_the_suggestion():
+    curves = np.array([[0, 1.0, 0], [np.nan] * 3, [0, 1.0, 0], [1.0, 0, 0]])
+    said = ParameterSelection("n_clusters", np.arange(2, 5), curves, "share of votes", "largest")
+    assert said.choices == [3, None, 3, 2]
+    assert (said.best, said.confidence) == (3, 0.5)
+    assert repr(said) == "ParameterSelection(n_clusters=3, chosen by 2 of 4, criterion='share of votes')"
+    assert "2 of 4   <- suggested" in str(said)
+    nothing = ParameterSelection("n_clusters", np.arange(2, 5), curves[1:2], "share of votes", "largest")
+    assert nothing.best is None
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"criterion": "gap"}, r"criterion must be one of \['auto', 'nonspecificity'.*got 'gap'"),
+        ({"n_repeats": 0}, "n_repeats must be a whole number of at least 1, got 0"),
+        ({"n_clusters": 4}, r"n_clusters must be the numbers to compare, got 4; give several whole numbers"),
+        ({"n_clusters": [2, 2]}, r"n_clusters must be different numbers, got \[2, 2\]"),
+        ({"n_clusters": [1, 2], "criterion": "silhouette"}, "at least 2, got 1"),
+        ({"n_clusters": [2, 3], "criterion": "objective"}, r"at least three .* got \[2, 3\]"),
+        ({"sample_size": 1.5}, "sample_size must be a number above 0 and at most 1, got 1.5"),
+        ({"sample_size": 1}, "sample_size must be .* at least 2, got 1"),
+        ({"sample_size": 1.0, "criterion": "stress"}, "needs objects that are left out .* sample_size below 1.0"),
+        ({"estimator": ECM}, r"estimator must be an estimator such as ECM\(\)"),
+        ({"estimator": EKNNClus(), "criterion": "stability"}, "must have a parameter n_clusters, got EKNNClus"),
+        ({"estimator": BPEC(min_bel=0.5), "criterion": "stability"}, "could not be fitted with n_clusters=2"),
+        ({"X": "rows.parquet"}, "X is str, of which no sample can be drawn; give sample_size=1.0"),
+    ],
+)
+def test_errors_name_the_parameter_and_its_value(fourclass, arguments, message):
+    given_ = {"estimator": EVCLUS(), "X": fourclass[:60], **arguments}
+    with pytest.raises(ValueError, match=message):
+        select_n_clusters(given_.pop("estimator"), given_.pop("X"), **given_)
+
+
+def test_what_counts_clusters_says_nothing_about_other_parameters(fourclass):
+    with pytest.raises(ValueError, match="criterion='peaks' counts clusters and says nothing about delta"):
+        select_parameter(ECM(), fourclass, "delta", [1.0, 2.0], criterion="peaks")
+    with pytest.raises(ValueError, match="must have a parameter gamma"):
+        select_parameter(ECM(), fourclass, "gamma", [1.0, 2.0])
+    with pytest.raises(ValueError, match="each of delta must be a number"):
+        select_parameter(ECM(), fourclass, "delta", ["x"])
