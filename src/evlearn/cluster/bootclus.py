@@ -1,7 +1,7 @@
 """BootClus: model-based evidential clustering, calibrated by the bootstrap."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,15 @@ from evlearn.cluster.focal import make_focal_sets, neighbor_pairs
 from evlearn.cluster.intervals import PairIntervals, percentile_intervals
 from evlearn.cluster.irqp import Descent, Report, descend, rows_against, stratified
 from evlearn.cluster.pairs import check_partners, choose_pairs, pairs_with_targets
-from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
 from evlearn.endings import warn_if_unfinished
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import Replicates, bootstrap
 from evlearn.parameters import check_integer, check_real
 from evlearn.partition import CredalPartition
-from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
 
 _REFERENCE_OBJECTS = 200
-_BLOCK_ROWS = 256
 _NUMBERS_OF_CLUSTERS = range(1, 10)
 # Percentiles of fewer replicates mean nothing.
 _FEWEST_REPLICATES = 20
@@ -214,11 +212,11 @@ class BootClus(RowwiseClusterer):
         self._publish_descent(state, pairs, lower, upper)
         chosen = stratified(self.labels_, _REFERENCE_OBJECTS, random)
         self._model = BootstrapModel(
-            replicates,
-            probabilities[chosen],
-            np.ascontiguousarray(state.masses[chosen]),
-            focal_sets,
-            self.confidence,
+            replicates=replicates,
+            probabilities=probabilities[chosen],
+            masses=np.ascontiguousarray(state.masses[chosen]),
+            focal_sets=focal_sets,
+            confidence=self.confidence,
         )
         self._name_objects(X)
         warn_if_unfinished(state, self.n_iter_, self.max_iter, "the objective", steps="sweeps")
@@ -309,8 +307,8 @@ class BootClus(RowwiseClusterer):
         self.converged_ = state.converged
 
 
-@dataclass(frozen=True)
-class BootstrapModel:
+@dataclass(frozen=True, kw_only=True)
+class BootstrapModel(BlockModel):
     """Resampled mixtures, and some objects with known masses: what gives a row its masses.
 
     Attributes
@@ -319,62 +317,21 @@ class BootstrapModel:
         The mixtures.
     probabilities : ndarray of float32 of shape (n_known, n_clusters, n_replicates)
         The probabilities of the clusters of the known objects.
-    masses : ndarray of shape (n_known, n_focal_sets)
-        Their masses.
-    focal_sets : FocalSets
-        What the columns of the masses stand for.
     confidence : float
         That of the intervals.
-    origin : float or ndarray of shape (n_features,), default=0.0
-        What has been subtracted from rows.
     """
 
     replicates: Replicates
     probabilities: FloatArray
-    masses: FloatArray
-    focal_sets: FocalSets
     confidence: float
-    origin: Any = 0.0
 
-    def seen_from(self, origin: FloatArray) -> "BootstrapModel":
-        """The same model, for rows from which something has been subtracted already.
-
-        Parameters
-        ----------
-        origin : ndarray of shape (n_features,)
-            What has been subtracted.
-
-        Returns
-        -------
-        BootstrapModel
-            The model.
-        """
-        return replace(self, origin=self.origin + origin)
-
-    def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
-        """The masses of rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_objects, n_features)
-            Attributes.
-        weights : None, default=None
-            Not used: masses do not depend on weights.
-
-        Returns
-        -------
-        ndarray of shape (n_objects, n_focal_sets)
-            Masses, in the precision of the rows.
-        """
-        out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
-        forms, known = same_cluster_forms(self.focal_sets), len(self.masses)
-        for block in row_blocks(len(rows), _BLOCK_ROWS):
-            shares = self.replicates.posterior(rows[block] + self.origin)
-            pairs = np.indices((len(shares), known)).reshape(2, -1).T
-            lower, upper = percentile_intervals(shares, self.probabilities, pairs, self.confidence)
-            targets = np.hstack([lower.reshape(-1, known), 1 - upper.reshape(-1, known)]).astype(np.float64)
-            out[block] = _with_empty_set(rows_against(targets, self.masses[:, 1:], forms))
-        return out
+    def masses_of(self, rows: FloatArray) -> FloatArray:
+        """The masses of a few rows; see `BlockModel`."""
+        shares, known = self.replicates.posterior(rows), len(self.masses)
+        pairs = np.indices((len(shares), known)).reshape(2, -1).T
+        lower, upper = percentile_intervals(shares, self.probabilities, pairs, self.confidence)
+        targets = np.hstack([lower.reshape(-1, known), 1 - upper.reshape(-1, known)]).astype(np.float64)
+        return _with_empty_set(rows_against(targets, self.masses[:, 1:], same_cluster_forms(self.focal_sets)))
 
 
 def masses_from_intervals(

@@ -3,9 +3,9 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,7 +18,11 @@ from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out, make_target
 from evlearn.cluster.base import EvidentialClusterer, with_names_of
 from evlearn.partition import CredalPartition
+from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
+
+# Rows that are compared with known objects at a time.
+_BLOCK_ROWS = 256
 
 
 class RowModel(Protocol):
@@ -57,6 +61,75 @@ class RowModel(Protocol):
         RowModel
             The model.
         """
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockModel:
+    """A row model that compares rows, some at a time, with objects whose masses are known.
+
+    Attributes
+    ----------
+    masses : ndarray of shape (n_known, n_focal_sets)
+        The masses of the known objects.
+    focal_sets : FocalSets
+        What their columns stand for.
+    origin : float or ndarray of shape (n_features,), default=0.0
+        What has been subtracted from rows.
+    """
+
+    masses: FloatArray
+    focal_sets: FocalSets
+    origin: Any = 0.0
+
+    def seen_from(self, origin: Any) -> Self:
+        """The same model, for rows from which something has been subtracted already.
+
+        Parameters
+        ----------
+        origin : ndarray of shape (n_features,)
+            What has been subtracted.
+
+        Returns
+        -------
+        BlockModel
+            The model.
+        """
+        return replace(self, origin=self.origin + origin)
+
+    def assign(self, rows: Any, weights: Any = None) -> FloatArray:
+        """The masses of rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            The rows.
+        weights : None, default=None
+            Not used: masses do not depend on weights.
+
+        Returns
+        -------
+        ndarray of shape (n, n_focal_sets)
+            Masses, in the precision of the rows.
+        """
+        out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
+        for block in row_blocks(len(rows), _BLOCK_ROWS):
+            out[block] = self.masses_of((rows[block] + self.origin).astype(rows.dtype, copy=False))
+        return out
+
+    def masses_of(self, rows: FloatArray) -> FloatArray:
+        """The masses of a few rows as the user knows them.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n, n_focal_sets)
+            Masses.
+        """
+        raise NotImplementedError
 
 
 class RowwiseClusterer(EvidentialClusterer):

@@ -1,7 +1,7 @@
 """CredalEnsemble: several clusterers, and what they say together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.irqp import Descent, stratified
-from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
 from evlearn.endings import warn_if_unfinished
 from evlearn.ensemble.combination import check_combination, choose_sets, combine, numbered_like
 from evlearn.ensemble.fusion import fuse
@@ -21,10 +21,8 @@ from evlearn.ensemble.members import fitted_partition, predicted_partition
 from evlearn.ensemble.recovery import recover_rows
 from evlearn.partition import CredalPartition
 from evlearn.partition.relational import masses_of_block
-from evlearn.slices import row_blocks
 
 _REFERENCE_OBJECTS = 500
-_BLOCK_ROWS = 1024
 
 
 class CredalEnsemble(RowwiseClusterer):
@@ -198,19 +196,19 @@ class CredalEnsemble(RowwiseClusterer):
         self.converged_ = state.converged
         chosen = stratified(self.labels_, _REFERENCE_OBJECTS, random)
         self._model = EnsembleModel(
-            self.clusterers_,
-            [partition[chosen] for partition in self.partitions_],
-            np.ascontiguousarray(self.masses_[chosen]),
-            self.focal_sets_,
-            self.rule,
+            clusterers=self.clusterers_,
+            known=[partition[chosen] for partition in self.partitions_],
+            masses=np.ascontiguousarray(self.masses_[chosen]),
+            focal_sets=self.focal_sets_,
+            rule=self.rule,
         )
 
     def _report(self, sweep: int, objective: float) -> None:
         print(f"CredalEnsemble sweep {sweep:>4}   objective {objective:.9f}", flush=True)
 
 
-@dataclass(frozen=True)
-class EnsembleModel:
+@dataclass(frozen=True, kw_only=True)
+class EnsembleModel(BlockModel):
     """Fitted clusterers, and some objects of known masses: what gives a row its masses.
 
     Attributes
@@ -219,62 +217,21 @@ class EnsembleModel:
         The clusterers.
     known : sequence of CredalPartition
         What each of them says about the known objects.
-    masses : ndarray of shape (n_known, n_focal_sets)
-        Their combined masses.
-    focal_sets : FocalSets
-        What the columns of the masses stand for.
     rule : str
         How statements are combined.
-    origin : float or ndarray of shape (n_features,), default=0.0
-        What has been subtracted from rows.
     """
 
     clusterers: Sequence[Any]
     known: Sequence[CredalPartition]
-    masses: FloatArray
-    focal_sets: FocalSets
     rule: str
-    origin: Any = 0.0
 
-    def seen_from(self, origin: FloatArray) -> "EnsembleModel":
-        """The same model, for rows from which something has been subtracted already.
-
-        Parameters
-        ----------
-        origin : ndarray of shape (n_features,)
-            What has been subtracted.
-
-        Returns
-        -------
-        EnsembleModel
-            The model.
-        """
-        return replace(self, origin=self.origin + origin)
-
-    def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
-        """The masses of rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_objects, n_features)
-            Attributes.
-        weights : None, default=None
-            Not used: masses do not depend on weights.
-
-        Returns
-        -------
-        ndarray of shape (n_objects, n_focal_sets)
-            Masses, in the precision of the rows.
-        """
-        out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
-        for block in row_blocks(len(rows), _BLOCK_ROWS):
-            X = (rows[block] + self.origin).astype(rows.dtype)
-            statements = [
-                masses_of_block(predicted_partition(clusterer, X).masses, known.masses, known.focal_sets)
-                for clusterer, known in zip(self.clusterers, self.known, strict=True)
-            ]
-            out[block] = recover_rows(fuse(statements, self.rule), self.masses, self.focal_sets)
-        return out
+    def masses_of(self, rows: FloatArray) -> FloatArray:
+        """The masses of a few rows; see `BlockModel`."""
+        statements = [
+            masses_of_block(predicted_partition(clusterer, rows).masses, known.masses, known.focal_sets)
+            for clusterer, known in zip(self.clusterers, self.known, strict=True)
+        ]
+        return recover_rows(fuse(statements, self.rule), self.masses, self.focal_sets)
 
 
 def _with_seed(clusterer: Any, random: np.random.RandomState) -> Any:
