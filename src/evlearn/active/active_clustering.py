@@ -46,7 +46,8 @@ class ActiveClustering(BaseEstimator):  # type: ignore[misc]
         An object that so many questions were about is not chosen again; questions in which it stands for a cluster
         do not count.
     n_neighbors : int, default=5
-        Each constraint is handed on to so many of the nearest pairs, see `PairwiseConstraints.expand`; 0 for none.
+        Answers, and what follows from them, are handed on to so many of the nearest pairs, see
+        `PairwiseConstraints.expand`; 0 for none.
     closed_world : bool, default=False
         Whether there are no clusters but those of the estimator. Then an object that is apart from all clusters
         but one is in that one, unasked, once the objects that stand for the clusters are known to be apart.
@@ -341,10 +342,9 @@ class ActiveClustering(BaseEstimator):  # type: ignore[misc]
     # The clusterer
 
     def _handed_on(self) -> PairwiseConstraints:
-        if self.n_neighbors == 0:
-            return self._answers.implied
+        """All that follows from the answers, and the same for pairs nearby."""
         metric = self._unfitted.metric if isinstance(self._unfitted, EVCLUS) else "euclidean"
-        return self.constraints_.expand(self._X, min(self.n_neighbors, self._n_objects - 1), metric)
+        return self._answers.implied.expand(self._X, min(self.n_neighbors, self._n_objects - 1), metric)
 
     def _warm(self, before: Any) -> Any:
         """The clusterer to fit next, which starts where the last fit ended if it can start anywhere."""
