@@ -169,6 +169,7 @@ def test_a_refit_starts_where_the_last_one_ended_and_has_all_answers(method):
     np.testing.assert_array_equal(again.labels_, learner.estimator_.labels_)
     assert len(learner.agreements_) <= 10
     assert isinstance(learner.estimator_.credal_partition_, CredalPartition)
+    assert learner.estimator_.init == method().init
 
 
 def test_dissimilarities_give_the_same_questions_as_the_attributes_they_came_from():

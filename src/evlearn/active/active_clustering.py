@@ -239,7 +239,9 @@ class ActiveClustering(BaseEstimator):  # type: ignore[misc]
         """
         before = self.__dict__.get("estimator_")
         if self._fitted_with != self.constraints_:
-            self.estimator_ = self._warm(before).fit(self._X, constraints=self._handed_on())
+            fitted = self._warm(before).fit(self._X, constraints=self._handed_on())
+            # Where it started is nothing to keep: it has the parameters that the user chose.
+            self.estimator_ = fitted.set_params(**self._unfitted.get_params(deep=False))
             self._fitted_with = self.constraints_
             self._look()
             if before is not None:
