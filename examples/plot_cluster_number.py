@@ -76,11 +76,12 @@ axes[1].set(title="no clusters", ylim=(0, 0.7))
 plt.show()
 
 # %%
-# What to do, then? Try several parameters, and trust a number that stays. Look at the partition: many objects
-# that are torn between the same two clusters say that these may be one. And ask in another way: the δ-Bel graph
-# needs no fit (see :doc:`/guide/belief_peaks`). It finds the four clusters also where they overlap. Where there
-# are none it has peaks too, but they come down in steps, and no wide gap sets them apart from the other
-# objects.
+# What to do, then? `~evlearn.model_selection.select_n_clusters` asks samples of the data and tells how many of
+# them agree (see :doc:`/guide/model_selection`). Try several parameters, and trust a number that stays. Look at
+# the partition: many objects that are torn between the same two clusters say that these may be one. And ask in
+# another way: the δ-Bel graph needs no fit (see :doc:`/guide/belief_peaks`). It finds the four clusters also
+# where they overlap. Where there are none it has peaks too, but they come down in steps, and no wide gap sets
+# them apart from the other objects.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
 for ax, (title, X) in zip(axes, data.items(), strict=True):

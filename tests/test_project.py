@@ -28,6 +28,7 @@ MODULES = [
     "evlearn.cluster",
     "evlearn.metric_learning",
     "evlearn.mixture",
+    "evlearn.model_selection",
     "evlearn.neural",
     "evlearn.plotting",
     "evlearn.reporting",

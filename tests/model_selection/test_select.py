@@ -71,6 +71,22 @@ def test_samples_agree_where_clusters_stand_apart_and_disagree_where_there_are_n
     assert unsure.confidence < 0.5
 
 
+def test_where_six_votes_in_ten_agree_the_number_is_right_and_where_it_is_wrong_fewer_agree(shared):
+    for name, n_columns, n_classes, right in (
+        ("wine", 13, 3, True),
+        ("wdbc", 30, 2, True),
+        ("r15", 2, 15, False),
+        ("aggregation", 2, 7, False),
+        ("flame", 2, 2, False),
+        ("jain", 2, 2, False),
+    ):
+        X = table(shared, name, n_columns)
+        X = X if n_columns == 2 else StandardScaler().fit_transform(X)  # attributes of different units
+        selection = select_n_clusters(ECM(), X, range(2, 21), random_state=0)
+        assert (selection.best == n_classes) == right, name
+        assert (selection.confidence >= 0.6) == right, name
+
+
 # Criteria
 
 
@@ -278,7 +294,8 @@ def test_samples_that_choose_nothing_count_against_the_suggestion():
     assert said.choices == [3, None, 3, 2]
     assert (said.best, said.confidence) == (3, 0.5)
     assert repr(said) == "ParameterSelection(n_clusters=3, chosen by 2 of 4, criterion='share of votes')"
-    assert "2 of 4   <- suggested" in str(said)
+    assert "0.6667   2 of 4   <- suggested" in str(said)
+    assert "±" not in str(said)
     nothing = ParameterSelection("n_clusters", np.arange(2, 5), curves[1:2], "share of votes", "largest")
     assert nothing.best is None
 

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_
 from evlearn.belief.types import FloatArray
 from evlearn.cluster import EKNNClus, delta_bel
 from evlearn.model_selection.samples import Sample
-from evlearn.model_selection.selection import NUMBERS, choose
+from evlearn.model_selection.selection import NUMBERS, VOTES, choose
 
 # Of more objects, silhouettes and held-out pairs are those of so many.
 _MOST_OBJECTS = 2000
@@ -298,5 +298,5 @@ CRITERIA = {
     "silhouette": Criterion("silhouette", "largest", 2, silhouette),
     "bic": Criterion("BIC", "smallest", 1, bic),
     "peaks": Criterion("gap of log scores", "largest", 1, at_once=peaks),
-    "eknnclus": Criterion("share of votes", "largest", 1, at_once=eknnclus),
+    "eknnclus": Criterion(VOTES, "largest", 1, at_once=eknnclus),
 }

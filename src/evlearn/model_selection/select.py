@@ -16,7 +16,7 @@ from evlearn.cluster.pipelines import split_pipeline
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.model_selection.criteria import CRITERIA, Criterion, vote
 from evlearn.model_selection.samples import Sample, draw_samples
-from evlearn.model_selection.selection import NUMBERS, ParameterSelection, check_enough
+from evlearn.model_selection.selection import NUMBERS, VOTES, ParameterSelection, check_enough
 from evlearn.parameters import check_choice, check_integer, check_real
 
 #: What votes on the number of clusters if nobody says otherwise.
@@ -196,7 +196,7 @@ def select_parameter(
     )
     parts = _run(_tasks(samples, name, tried.tolist(), asked), n_jobs, name if verbose else None)
     curves = _whole_curves(parts, len(tried))
-    label = asked[0].label if len(asked) == 1 else "share of votes"
+    label = asked[0].label if len(asked) == 1 else VOTES
     return ParameterSelection(name, tried, curves, label, asked[0].rule)
 
 

@@ -9,6 +9,8 @@ from evlearn.belief.types import FloatArray, IntArray
 
 #: What estimators call their number of clusters.
 NUMBERS = ("n_clusters", "n_components")
+#: The criterion of curves that are one for what a sample chose, and zero elsewhere.
+VOTES = "share of votes"
 RULES = ("smallest", "largest", "last_largest", "elbow")
 
 
@@ -87,13 +89,18 @@ class ParameterSelection:
         )
 
     def __str__(self) -> str:
+        # Votes are all or nothing: their spread says no more than their share.
+        spreads = [f" ± {spread:.2g}" if self._has_spread else "" for spread in self.spread]
+        said = [f"{mean:.4g}{spread}" for mean, spread in zip(self.curve, spreads, strict=True)]
         rows = [f"{self.name:>12}   {self.criterion:>24}   chosen by"]
-        for value, mean, spread, votes in zip(self.values, self.curve, self.spread, self.votes, strict=True):
+        for value, text, votes in zip(self.values, said, self.votes, strict=True):
             mark = "   <- suggested" if value == self.best else ""
-            rows.append(
-                f"{value:>12.6g}   {f'{mean:.4g} ± {spread:.2g}':>24}   {votes} of {len(self.curves)}{mark}"
-            )
+            rows.append(f"{value:>12.6g}   {text:>24}   {votes} of {len(self.curves)}{mark}")
         return "\n".join(rows)
+
+    @property
+    def _has_spread(self) -> bool:
+        return len(self.curves) > 1 and self.criterion != VOTES
 
 
 def choose(values: Any, curve: FloatArray, rule: str) -> int | None:

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.model_selection import ParameterSelection, select_n_clusters
 from evlearn.model_selection.select import check_values
-from evlearn.model_selection.selection import NUMBERS, RULES, choose
+from evlearn.model_selection.selection import NUMBERS, RULES, VOTES, choose
 from evlearn.parameters import check_choice
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
@@ -137,8 +137,6 @@ class ClusterNumberDisplay:
             The picture, drawn.
         """
         several = len(selection.curves) > 1
-        # Votes are all or nothing, and their spread says no more than their share.
-        votes = bool(np.isin(selection.curves[~np.isnan(selection.curves)], (0.0, 1.0)).all())
         display = cls(
             n_clusters=selection.values,
             values=selection.curve,
@@ -146,7 +144,7 @@ class ClusterNumberDisplay:
             criterion=selection.criterion,
             name=name,
             parameter=selection.name,
-            spread=selection.spread if several and not votes else None,
+            spread=selection.spread if several and selection.criterion != VOTES else None,
             share=selection.confidence if several else None,
         )
         return display.plot(ax, legend=legend)
