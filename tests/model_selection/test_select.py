@@ -169,7 +169,10 @@ def test_clusterers_of_scikit_learn_can_be_asked_where_labels_are_enough(apart):
         ("nonspecificity", r"needs an estimator with credal_partition_ after its fit, got KMeans.*stability"),
         ("objective", "needs an estimator with objective_"),
         ("bic", "needs an estimator with bic .* give a mixture or BootClus"),
-        ("stress", "needs an estimator with transformed_dissimilarities_ .* give EVCLUS"),
+        (
+            "stress",
+            r"criterion=\"stress\" is that of EVCLUS, got KMeans\(\); give EVCLUS, or use criterion=\"stability\"",
+        ),
     ],
 )
 def test_an_error_says_where_a_criterion_does_not_allow_a_clusterer(apart, criterion, message):
@@ -330,6 +333,8 @@ def test_errors_name_the_parameter_and_its_value(fourclass, arguments, message):
 def test_what_counts_clusters_says_nothing_about_other_parameters(fourclass):
     with pytest.raises(ValueError, match="criterion='peaks' counts clusters and says nothing about delta"):
         select_parameter(ECM(), fourclass, "delta", [1.0, 2.0], criterion="peaks")
+    with pytest.raises(ValueError, match=r"estimator must be an estimator such as ECM\(\)"):
+        select_parameter(ECM, fourclass, "delta", [1.0, 2.0])
     with pytest.raises(ValueError, match="must have a parameter gamma"):
         select_parameter(ECM(), fourclass, "gamma", [1.0, 2.0])
     with pytest.raises(ValueError, match="each of delta must be a number"):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_score
 
 from evlearn.belief.types import FloatArray
-from evlearn.cluster import EKNNClus, delta_bel
+from evlearn.cluster import EVCLUS, EKNNClus, delta_bel
 from evlearn.model_selection.samples import Sample
 from evlearn.model_selection.selection import NUMBERS, VOTES, choose
 
@@ -175,13 +175,16 @@ def held_out_stress(sample: Sample, name: str, value: Any) -> float:
     float
         The stress of all pairs of such objects.
     """
+    if not isinstance(sample.estimator, EVCLUS):
+        raise ValueError(
+            f'criterion="stress" is that of EVCLUS, got {sample.estimator!r}; give EVCLUS, or {_OTHERS}'
+        )
     others = sample.left_out[:_MOST_OBJECTS]
     if len(others) < 2:
         raise ValueError(
             'criterion="stress" needs objects that are left out of the samples; give a sample_size below 1.0.'
         )
     fitted = sample.fit(**{name: value})
-    _needed(fitted, "transformed_dissimilarities_", "stress")
     masses = fitted.predict_mass(sample.take(others, sample.rows)).masses
     apart = (
         sample.take(others) if sample.pairwise else pairwise_distances(sample.take(others), metric=sample.metric)
@@ -284,7 +287,6 @@ _ADVICE = {
     "nonspecificity": f"{_NOT_IN_MEMORY} Or {_OTHERS}",
     "objective": f"give an estimator of evlearn.cluster, or {_OTHERS}",
     "bic": f"give a mixture or BootClus, or {_OTHERS}",
-    "stress": f"give EVCLUS, or {_OTHERS}",
     "silhouette": "give a clusterer.",
     "stability": "give a clusterer.",
 }

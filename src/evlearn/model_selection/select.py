@@ -177,7 +177,7 @@ def select_parameter(
     """
     check_choice("criterion", criterion, ["auto", *CRITERIA])
     check_integer("n_repeats", n_repeats, 1)
-    before, clusterer = split_pipeline(estimator)
+    before, clusterer = _split(estimator)
     data = X if before is None else clone(before).fit_transform(X)
     if criterion == "bic":
         clusterer, name = _mixture_behind(clusterer, name)
@@ -231,12 +231,17 @@ def _whole_curves(parts: list[Any], n_values: int) -> FloatArray:
     return np.asarray(found[: whole * n_values].reshape(whole, n_values))
 
 
-def _number_parameter(estimator: Any) -> str:
-    """What an estimator calls its number of clusters; "n_clusters" also where it finds that itself."""
-    _, clusterer = split_pipeline(estimator)
+def _split(estimator: Any) -> tuple[Any, Any]:
+    """What comes before the clusterer, and the clusterer."""
+    before, clusterer = split_pipeline(estimator)
     if isinstance(clusterer, type) or not hasattr(clusterer, "get_params"):
         raise ValueError(f"estimator must be an estimator such as ECM(), got {estimator!r}.")
-    found = clusterer.get_params(deep=False)
+    return before, clusterer
+
+
+def _number_parameter(estimator: Any) -> str:
+    """What an estimator calls its number of clusters; "n_clusters" also where it finds that itself."""
+    found = _split(estimator)[1].get_params(deep=False)
     return "n_components" if "n_components" in found and "n_clusters" not in found else "n_clusters"
 
 
