@@ -109,6 +109,25 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         partition = self.predict_mass(X)
         return _SET_RULES[rule](partition.masses, partition.focal_sets)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of objects whose most plausible class is right.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features)
+            The objects.
+        y : array-like of shape (n_objects,)
+            Their classes.
+        sample_weight : array-like of shape (n_objects,), default=None
+            How much each object counts.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
+        return float(super().score(X, y, sample_weight))
+
     def decide(
         self,
         X: Any,

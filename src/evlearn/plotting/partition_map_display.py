@@ -73,7 +73,13 @@ class PartitionMapDisplay:
 
     @classmethod
     def from_partitions(
-        cls, partitions: Mapping[str, Any], *, ax: Axes | None = None, **options: Any
+        cls,
+        partitions: Mapping[str, Any],
+        *,
+        distance: str = "jousselme",
+        n_pairs: int | None = None,
+        random_state: Any = None,
+        ax: Axes | None = None,
     ) -> PartitionMapDisplay:
         """The map of given partitions.
 
@@ -81,17 +87,22 @@ class PartitionMapDisplay:
         ----------
         partitions : dict of str to CredalPartition or array-like
             The partitions by name, of the same objects: credal ones, labels, or probabilities.
+        distance : {"jousselme", "belief"}, default="jousselme"
+            The distance behind the credal Rand index.
+        n_pairs : int or None, default=None
+            How many pairs of objects to draw; see `evlearn.metrics.compare_partitions`.
+        random_state : int, RandomState instance or None, default=None
+            The seed, for results that can be repeated.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
-        **options : dict
-            What else `evlearn.metrics.compare_partitions` takes.
 
         Returns
         -------
         PartitionMapDisplay
             The picture, drawn.
         """
-        return cls.from_comparison(compare_partitions(partitions, **options), ax=ax)
+        comparison = compare_partitions(partitions, distance=distance, n_pairs=n_pairs, random_state=random_state)
+        return cls.from_comparison(comparison, ax=ax)
 
     @classmethod
     def from_comparison(cls, comparison: PartitionComparison, *, ax: Axes | None = None) -> PartitionMapDisplay:
