@@ -169,6 +169,7 @@ def on_blobs(n_objects, n_partners):
     X, _ = make_blobs(n_objects, 4, centers=4, cluster_std=2.5, random_state=0)
     settings = {"covariance_models": "VVV", "n_bootstrap": 500, "n_partners": n_partners, "random_state": 0}
     marks = {}
+    BootClus(2, n_bootstrap=200, n_jobs=2).fit(X[:200])  # workers start, and load what they need
     for n_jobs in (1, 2):
         wall, cpu = time.perf_counter(), time.process_time()
         model = BootClus(4, n_jobs=n_jobs, **settings).fit(X)

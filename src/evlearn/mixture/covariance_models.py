@@ -175,21 +175,23 @@ def _common_orientation(scatter: FloatArray, counts: FloatArray, axes: Any, to_v
     linear bound has its minimum at the singular vectors of a matrix.
     """
 
-    def variances_along(axes: FloatArray) -> FloatArray:
-        turned = axes.swapaxes(-1, -2)[..., None, :, :]
-        return np.asarray(to_variances(((turned @ scatter) * turned).sum(axis=-1), counts))
+    def look_along(axes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The axes as rows, the scatter as they see it, and the variances along them."""
+        rows = axes.swapaxes(-1, -2)[..., None, :, :]
+        seen = rows @ scatter
+        return rows, seen, to_variances((seen * rows).sum(axis=-1), counts)
 
     if axes is None:
         axes = np.linalg.eigh(scatter.sum(axis=-3))[1]
-    lowered = scatter - np.linalg.eigvalsh(scatter)[..., -1, None, None] * np.eye(scatter.shape[-1])
-    variances = variances_along(axes)
+    largest = np.linalg.eigvalsh(scatter)[..., -1, None, None]
+    rows, seen, variances = look_along(axes)
     moving = np.ones(counts.shape[:-1], dtype=bool)
     for _ in range(AXES_ITERATIONS):
-        bound = ((axes.swapaxes(-1, -2)[..., None, :, :] @ lowered) / variances[..., None]).sum(axis=-3)
-        better = np.where(moving[..., None, None], _where_finite(_nearest_rotation, bound), axes)
-        following = variances_along(better)
-        gain = (counts * np.log(variances / following).sum(axis=-1)).sum(axis=-1)
-        axes, variances = better, following
+        bound = ((seen - largest * rows) / variances[..., None]).sum(axis=-3)
+        axes = np.where(moving[..., None, None], _where_finite(_nearest_rotation, bound), axes)
+        before = variances
+        rows, seen, variances = look_along(axes)
+        gain = (counts * np.log(before / variances).sum(axis=-1)).sum(axis=-1)
         moving = moving & (gain > INNER_TOL * counts.sum(axis=-1))
         if not moving.any():
             break
@@ -204,6 +206,8 @@ def _nearest_rotation(matrices: FloatArray) -> FloatArray:
 def _where_finite(function: Callable[[FloatArray], FloatArray], matrices: FloatArray) -> FloatArray:
     """Apply a function of matrices that has no answer for numbers that are not finite: there the answer is NaN."""
     finite = np.isfinite(matrices).all(axis=(-1, -2), keepdims=True)
+    if finite.all():
+        return function(matrices)
     return np.asarray(np.where(finite, function(np.where(finite, matrices, np.eye(matrices.shape[-1]))), np.nan))
 
 

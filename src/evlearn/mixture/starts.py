@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import cut_tree, linkage
+from scipy.cluster.hierarchy import cut_tree, fcluster, linkage
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
@@ -68,11 +68,20 @@ def _ward(X: FloatArray, numbers: Sequence[int], random: np.random.RandomState) 
     n = len(X)
     size = max(WARD_OBJECTS, max(numbers))
     chosen = np.arange(n) if n <= size else np.sort(random.choice(n, size, replace=False))
-    cuts = cut_tree(linkage(X[chosen], "ward"), n_clusters=sorted(numbers))
-    partitions = dict(zip(sorted(numbers), cuts.T.astype(np.intp), strict=True))
+    tree = linkage(X[chosen], "ward")
+    partitions = {number: _cut(tree, number) for number in numbers}
     if len(chosen) == n:
         return partitions
     return {number: _nearest_mean(X, chosen, labels, number) for number, labels in partitions.items()}
+
+
+def _cut(tree: FloatArray, number: int) -> Labels:
+    """Clusters numbered in the order of their first objects."""
+    labels = fcluster(tree, number, criterion="maxclust")
+    if labels.max() < number:  # objects that are equally far apart: only the slower way cuts between them
+        labels = cut_tree(tree, n_clusters=number)[:, 0]
+    first, inverse = np.unique(labels, return_index=True, return_inverse=True)[1:]
+    return np.asarray(first.argsort().argsort()[inverse], dtype=np.intp)
 
 
 def _nearest_mean(X: FloatArray, chosen: Labels, labels: Labels, number: int) -> Labels:
