@@ -255,7 +255,12 @@ class BootClus(RowwiseClusterer):
             mixture = clone(self.mixture)
             if mixture.get_params().get("random_state", seed) is None:
                 mixture.set_params(random_state=seed)
-        mixture.fit(data)
+        try:
+            mixture.fit(data)
+        except ValueError as error:
+            if self.mixture is not None:
+                raise
+            raise ValueError(str(error).replace("n_components", "n_clusters")) from error  # as it is called here
         if self.verbose:
             print(f"BootClus mixture {getattr(mixture, 'model_', mixture)}", flush=True)
         return mixture
