@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import cut_tree, fcluster, linkage
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
@@ -65,6 +64,9 @@ def _spaces(X: FloatArray) -> list[FloatArray]:
 
 
 def _ward(X: FloatArray, numbers: Sequence[int], random: np.random.RandomState) -> dict[int, Labels]:
+    # Imported here, so that those who need no mixture need not wait for it.
+    from scipy.cluster.hierarchy import linkage
+
     n = len(X)
     size = max(WARD_OBJECTS, max(numbers))
     chosen = np.arange(n) if n <= size else np.sort(random.choice(n, size, replace=False))
@@ -77,6 +79,8 @@ def _ward(X: FloatArray, numbers: Sequence[int], random: np.random.RandomState) 
 
 def _cut(tree: FloatArray, number: int) -> Labels:
     """Clusters numbered in the order of their first objects."""
+    from scipy.cluster.hierarchy import cut_tree, fcluster
+
     labels = fcluster(tree, number, criterion="maxclust")
     if labels.max() < number:  # objects that are equally far apart: only the slower way cuts between them
         labels = cut_tree(tree, n_clusters=number)[:, 0]

@@ -1,7 +1,6 @@
 """The same clusters under the same numbers: one partition numbered like another."""
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from evlearn.belief.types import FloatArray
 from evlearn.partition.credal_partition import CredalPartition
@@ -37,6 +36,9 @@ def align_clusters(partition: CredalPartition, reference: CredalPartition) -> Cr
         raise ValueError(
             f"there are {partition.n_objects} and {reference.n_objects} objects; both must describe the same."
         )
+    # Imported here, because it takes longer than the rest of `import evlearn`.
+    from scipy.optimize import linear_sum_assignment
+
     shared = _plausibilities(reference).T @ _plausibilities(partition)
     wanted, found = linear_sum_assignment(shared, maximize=True)
     order = [int(one) for _, one in sorted(zip(wanted, found, strict=True))]
