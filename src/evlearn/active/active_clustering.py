@@ -16,6 +16,7 @@ from evlearn.active.answers import Answer, Answers, Query, read_answers, write_a
 from evlearn.active.oracles import StopAsking
 from evlearn.active.strategies import STRATEGIES, most_doubtful_first
 from evlearn.cluster import CECM, EVCLUS
+from evlearn.cluster.base import with_seed
 from evlearn.constraints import PairwiseConstraints
 from evlearn.parameters import check_choice, check_integer
 from evlearn.partition import CredalPartition
@@ -135,9 +136,7 @@ class ActiveClustering(BaseEstimator):  # type: ignore[misc]
         self._X = X
         self._n_objects = X.shape[0] if hasattr(X, "shape") else len(X)
         self._random = check_random_state(self.random_state)
-        self._unfitted = clone(self.estimator)
-        if self._unfitted.get_params().get("random_state", 0) is None:
-            self._unfitted.set_params(random_state=self._random.randint(2**31))
+        self._unfitted = with_seed(clone(self.estimator), self._random)
         self._answers = Answers(PairwiseConstraints() if constraints is None else constraints)
         for answer in [] if self.answers_file is None else read_answers(self.answers_file):
             self._take(answer)

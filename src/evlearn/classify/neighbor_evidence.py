@@ -13,6 +13,7 @@ import numpy.typing as npt
 from evlearn.belief import FocalSets, commonality, expand
 from evlearn.belief.types import FloatArray
 from evlearn.classify.labels import Labels, singletons_and_frame
+from evlearn.cluster.neighbor_evidence import weights_to_masses
 from evlearn.kernels.neighbor_loss import loss
 from evlearn.slices import row_blocks
 
@@ -131,13 +132,10 @@ class CrispEvidence:
         """The masses of objects, see `Evidence`."""
         classes = self.codes[neighbors]
         supports = alpha * np.exp(-(gamma**2)[classes] * squares)
-        weights = self._sum_by_class(-np.log1p(-supports), classes)
-        strongest = weights.max(axis=1, keepdims=True)
-        masses = np.zeros((len(weights), len(self.focal_sets)))
-        # As differences from the strongest, nothing overflows; expm1 keeps what little a far neighbour says.
-        masses[:, 1:-1] = np.exp(weights - strongest) * -np.expm1(-weights)
-        masses[:, -1:] = np.exp(-strongest)
-        return np.asarray(masses / masses.sum(axis=1, keepdims=True))
+        masses = np.zeros((len(classes), len(self.focal_sets)))
+        masses[:, 1:-1] = self._sum_by_class(-np.log1p(-supports), classes)
+        weights_to_masses(masses[:, 1:])
+        return masses
 
     def loss(
         self,

@@ -72,6 +72,17 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.predict_mass(X).to_rough("interval_dominance")
 
+    @property
+    def _precomputed(self) -> bool:
+        """Whether the data are dissimilarities."""
+        metric = getattr(self, "metric", None)
+        return isinstance(metric, str) and metric == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         # Not n_features_in_, which a fit that failed leaves behind.
         return "focal_sets_" in self.__dict__
@@ -106,3 +117,23 @@ def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:
     if index is None or not hasattr(X, "iloc") or type(index).__name__ == "RangeIndex":
         return partition
     return partition.rename(object_names=[str(name) for name in index])
+
+
+def with_seed(estimator: Any, random: np.random.RandomState) -> Any:
+    """Give an estimator a seed if it takes one and has none.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Ours, or one of scikit-learn; changed in place.
+    random : RandomState
+        Draws the seed.
+
+    Returns
+    -------
+    estimator
+        The estimator itself.
+    """
+    if estimator.get_params().get("random_state", 0) is None:
+        estimator.set_params(random_state=random.randint(np.iinfo(np.int32).max))
+    return estimator

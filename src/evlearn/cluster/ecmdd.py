@@ -15,7 +15,7 @@ from evlearn.belief.types import FloatArray, IntArray
 from evlearn.cluster.base import EvidentialClusterer, with_names_of
 from evlearn.cluster.focal import make_focal_sets
 from evlearn.cluster.medoids import MedoidDescent, MedoidModel, MedoidRule, descend, spread_medoids
-from evlearn.cluster.neighbors import check_finite, is_metric
+from evlearn.cluster.neighbors import check_finite
 from evlearn.cluster.pairs import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.endings import warn_if_unfinished
 from evlearn.parameters import check_choice, check_integer, check_real
@@ -242,16 +242,7 @@ class ECMdd(EvidentialClusterer):
             masses[block] = self._model.assign(apart)
         return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._precomputed
-        return tags
-
     # The data and the problem
-
-    @property
-    def _precomputed(self) -> bool:
-        return is_metric(self.metric, "precomputed")
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)

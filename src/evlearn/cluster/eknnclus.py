@@ -216,15 +216,10 @@ class EKNNClus(EvidentialClusterer):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._precomputed
         tags.input_tags.sparse = self._precomputed
         return tags
 
     # The data and the graph
-
-    @property
-    def _precomputed(self) -> bool:
-        return is_metric(self.metric, "precomputed")
 
     def _check_parameters(self) -> None:
         check_integer("n_neighbors", self.n_neighbors, 1, or_auto=True)

@@ -299,16 +299,7 @@ class EVCLUS(RowwiseClusterer):
             drawn += len(ring)
         return residuals / squares if squares > 0 else 0.0
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._precomputed
-        return tags
-
     # The data and the problem
-
-    @property
-    def _precomputed(self) -> bool:
-        return bool(self.metric == "precomputed")
 
     @property
     def _in_two_steps(self) -> bool:

@@ -243,13 +243,24 @@ def combine_evidence(weights: csr_array, labels: Labels, n_clusters: int) -> Flo
     masses = np.zeros((weights.shape[0], n_clusters + 2))
     add_evidence(labels, weights.indptr, weights.indices, weights.data, masses[:, 1:-1])
     for rows in row_blocks(len(masses), _BLOCK_ROWS):
-        block = masses[rows, 1:]  # with 0 for all clusters together
-        most = block.max(axis=1, keepdims=True)
-        # Divided by the largest power, and without the difference of nearly equal numbers.
-        block[:, :-1] = -np.expm1(-block[:, :-1]) * np.exp(block[:, :-1] - most)
-        block[:, -1:] = np.exp(-most)
-        block /= block.sum(axis=1, keepdims=True)
+        weights_to_masses(masses[rows, 1:])
     return masses if n_clusters > 1 else np.array([[0.0, 1.0]]).repeat(len(masses), axis=0)
+
+
+def weights_to_masses(table: FloatArray) -> None:
+    r"""Put masses in the place of weights of evidence, by Dempster's rule.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n, n_clusters + 1)
+        Weights for the clusters, and 0 for all of them together; changed in place to masses, proportional to
+        :math:`e^w-1` and 1.
+    """
+    most = table.max(axis=1, keepdims=True)
+    # Divided by the largest power, and without the difference of nearly equal numbers.
+    table[:, :-1] = -np.expm1(-table[:, :-1]) * np.exp(table[:, :-1] - most)
+    table[:, -1:] = np.exp(-most)
+    table /= table.sum(axis=1, keepdims=True)
 
 
 def _rows_of(graph: csr_array) -> npt.NDArray[Any]:

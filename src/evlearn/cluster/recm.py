@@ -234,16 +234,7 @@ class RECM(EvidentialClusterer):
             masses[block] = self._model.assign(self._unit(apart))
         return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._precomputed
-        return tags
-
     # The data and the problem
-
-    @property
-    def _precomputed(self) -> bool:
-        return bool(self.metric == "precomputed")
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)

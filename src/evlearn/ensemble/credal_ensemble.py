@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
 from evlearn.blocks.open import is_elsewhere
+from evlearn.cluster.base import with_seed
 from evlearn.cluster.irqp import Descent, stratified
 from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
 from evlearn.endings import warn_if_unfinished
@@ -162,7 +163,7 @@ class CredalEnsemble(RowwiseClusterer):
             )
         data = self._read(X, reset=True)
         random = check_random_state(self.random_state)
-        seeded = [_with_seed(clone(clusterer), random) for clusterer in self.clusterers]
+        seeded = [with_seed(clone(clusterer), random) for clusterer in self.clusterers]
         self.clusterers_ = list(Parallel(n_jobs=self.n_jobs)(delayed(_fitted)(one, data) for one in seeded))
         self.partitions_ = [fitted_partition(clusterer, data) for clusterer in self.clusterers_]
         sets = choose_sets(self.partitions_, self.focal_sets, self.n_clusters, self.include_omega)
@@ -232,12 +233,6 @@ class EnsembleModel(BlockModel):
             for clusterer, known in zip(self.clusterers, self.known, strict=True)
         ]
         return recover_rows(fuse(statements, self.rule), self.masses, self.focal_sets)
-
-
-def _with_seed(clusterer: Any, random: np.random.RandomState) -> Any:
-    if clusterer.get_params().get("random_state", 0) is None:
-        clusterer.set_params(random_state=random.randint(np.iinfo(np.int32).max))
-    return clusterer
 
 
 def _fitted(clusterer: Any, data: FloatArray) -> Any:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from evlearn.belief.types import FloatArray
+from evlearn.jobs import run_jobs
 from evlearn.mixture.em import Mixture, posterior, run_em, runs_at_a_time
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.units import Units
@@ -164,19 +165,12 @@ def _collect(
     """The results of parts, each with chance of its own; of those that were ready if the user interrupted."""
     slices = list(row_blocks(n_bootstrap, size))
     seeds = random.randint(np.iinfo(np.int32).max, size=len(slices))
-    parts: list[Any] = []
-    try:
-        results = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(work)(*arguments, some.stop - some.start, seed)
-            for some, seed in zip(slices, seeds, strict=True)
-        )
-        for some, part in zip(slices, results, strict=True):
-            parts.append(part)
-            if report:
-                report(some.stop)
-    except KeyboardInterrupt:
-        if not parts:
-            raise
+    jobs = [
+        delayed(work)(*arguments, some.stop - some.start, seed) for some, seed in zip(slices, seeds, strict=True)
+    ]
+    parts, _ = run_jobs(jobs, n_jobs, (lambda number: report(slices[number - 1].stop)) if report else None)
+    if not parts:
+        raise KeyboardInterrupt
     return parts
 
 

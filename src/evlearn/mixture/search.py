@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from evlearn.belief.types import FloatArray
+from evlearn.jobs import run_jobs
 from evlearn.mixture.covariance_models import n_free_parameters
 from evlearn.mixture.em import Mixture, Outcome, run_em, runs_at_a_time
 from evlearn.slices import row_blocks
@@ -66,15 +67,12 @@ def search(
     pairs = [(model, number) for number in starts for model in models]
     # Of one component nothing is equal or different: several names are one model.
     tasks = list(dict.fromkeys((_simplest(*pair), pair[1]) for pair in pairs))
-    found: dict[tuple[str, int], Candidate] = {}
-    try:
-        results = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_best_of_starts)(X, starts[number], model, number, settings) for model, number in tasks
-        )
-        found.update(zip(tasks, results, strict=True))
-    except KeyboardInterrupt:
+    jobs = [delayed(_best_of_starts)(X, starts[number], model, number, settings) for model, number in tasks]
+    results, interrupted = run_jobs(jobs, n_jobs)
+    found: dict[tuple[str, int], Candidate] = dict(zip(tasks, results, strict=False))
+    if interrupted:
         if all(candidate.outcome is None for candidate in found.values()):
-            raise
+            raise KeyboardInterrupt
         found = {task: _stopped(candidate) for task, candidate in found.items()}
     missing = Candidate(None, "it was interrupted before")
     return {(model, number): found.get((_simplest(model, number), number), missing) for model, number in pairs}

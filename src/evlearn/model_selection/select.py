@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from evlearn.belief.types import FloatArray
 from evlearn.cluster import BootClus
 from evlearn.cluster.pipelines import split_pipeline
+from evlearn.jobs import run_jobs
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.model_selection.criteria import CRITERIA, Criterion, vote
 from evlearn.model_selection.samples import Sample, draw_samples
@@ -212,13 +213,12 @@ def _tasks(samples: list[Sample], name: str, values: list[Any], asked: list[Crit
 
 def _run(tasks: list[Any], n_jobs: int | None, name: str | None) -> list[Any]:
     """What the calls give, up to an interruption."""
-    done: list[Any] = []
-    try:
-        for part in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
-            done.append(part)
-            if name is not None:
-                print(f"select {name}: {len(done)} of {len(tasks)} done", flush=True)
-    except KeyboardInterrupt:
+
+    def report(number: int) -> None:
+        print(f"select {name}: {number} of {len(tasks)} done", flush=True)
+
+    done, interrupted = run_jobs(tasks, n_jobs, None if name is None else report)
+    if interrupted:
         warnings.warn("the search was interrupted; what is complete is kept.", ConvergenceWarning, stacklevel=3)
     return done
 

@@ -318,16 +318,7 @@ class NNEVCLUS(RowwiseClusterer):
             self._name_objects(X)
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._precomputed
-        return tags
-
     # The data
-
-    @property
-    def _precomputed(self) -> bool:
-        return bool(self.metric == "precomputed")
 
     def _check_parameters(self) -> None:
         for name in ("n_clusters", "n_components", "n_init", "max_iter", "patience"):
