@@ -1,11 +1,15 @@
 """How the documentation is built; `make docs` builds it, offline and without warnings."""
 
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 from sphinx.errors import SphinxError
 
 import evlearn
+
+sys.path.insert(0, str(Path(__file__).parent))
+import record_pages
 
 project = "evidential-learn"
 copyright = "The evidential-learn developers"
@@ -79,7 +83,12 @@ def check_example_times(app, exception):
         )
 
 
+def write_record(app):
+    record_pages.write_parts()
+
+
 def setup(app):
+    app.connect("builder-inited", write_record)
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("autodoc-skip-member", skip_metadata_requests)
     app.connect("build-finished", check_example_times)

@@ -1,0 +1,59 @@
+"""The record: results of a study as one JSON file, with the machine, the versions and the command that made it.
+
+Studies write with `write` and tests read with `read`. The pages of the documentation are made of these files by
+``docs/record_pages``.
+"""
+
+import datetime
+import json
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+CORE = ("evidential-learn", "numpy", "scipy", "scikit-learn")
+
+
+def machine():
+    """Processor, cores, memory and system, as far as Linux tells."""
+    facts = {"processor": platform.machine(), "cores": os.cpu_count(), "system": platform.system()}
+    information, memory = Path("/proc/cpuinfo"), Path("/proc/meminfo")
+    if information.exists():
+        names = {
+            line.split(":")[1].strip() for line in information.read_text().splitlines() if "model name" in line
+        }
+        facts["processor"] = ", ".join(sorted(names)) or facts["processor"]
+    if memory.exists():
+        facts["memory_gb"] = round(int(memory.read_text().split()[1]) * 1024 / 1e9, 1)
+    return facts
+
+
+def versions(*packages):
+    """Versions of Python, of the library and what it stands on, and of other packages of the study."""
+    found = {"python": platform.python_version()}
+    for name in (*CORE, *packages):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def write(name, found, packages=()):
+    """Write a study's results, whole or not at all; `name` begins with reproduction, peers, scale or robustness."""
+    facts = {
+        "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]]),
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "versions": versions(*packages),
+    }
+    partial = RESULTS / f".{name}.json"
+    partial.write_text(json.dumps(facts | found, indent=1, allow_nan=False) + "\n")
+    partial.rename(RESULTS / f"{name}.json")
+
+
+def read(name):
+    """The results of a study."""
+    return json.loads((RESULTS / f"{name}.json").read_text())

@@ -1,0 +1,30 @@
+"""Tables and facts in reStructuredText."""
+
+
+def table(header, rows, widths=None, title=""):
+    """A table; cells are texts or numbers, and None is an empty cell."""
+    lines = [f".. list-table:: {title}".rstrip(), "   :header-rows: 1"]
+    if widths:
+        lines.append(f"   :widths: {' '.join(map(str, widths))}")
+    lines.append("")
+    for row in [header, *rows]:
+        marks = ["   * -", *["     -"] * (len(row) - 1)]
+        lines += [f"{mark} {cell(value)}".rstrip() for mark, value in zip(marks, row, strict=True)]
+    return "\n".join(lines) + "\n\n"
+
+
+def cell(value):
+    """A cell: numbers with three digits that count."""
+    if value is None:
+        return ""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def provenance(results):
+    """By which command, when, on what and with what a file of results was made."""
+    machine = results["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items() if version)
+    return (
+        f"Made by ``{results['command']}`` on {results['date']}: {machine['processor']}, {machine['cores']} cores, "
+        f"{machine.get('memory_gb', '?')} GB; {versions}.\n\n"
+    )
