@@ -21,10 +21,8 @@ def machine():
     facts = {"processor": platform.machine(), "cores": os.cpu_count(), "system": platform.system()}
     information, memory = Path("/proc/cpuinfo"), Path("/proc/meminfo")
     if information.exists():
-        names = {
-            line.split(":")[1].strip() for line in information.read_text().splitlines() if "model name" in line
-        }
-        facts["processor"] = ", ".join(sorted(names)) or facts["processor"]
+        lines = [line for line in information.read_text().splitlines() if line.startswith("model name")]
+        facts["processor"] = lines[0].split(":")[1].strip() if lines else facts["processor"]
     if memory.exists():
         facts["memory_gb"] = round(int(memory.read_text().split()[1]) * 1024 / 1e9, 1)
     return facts
@@ -42,7 +40,7 @@ def versions(*packages):
 
 
 def write(name, found, packages=()):
-    """Write a study's results, whole or not at all; `name` begins with reproduction, peers, scale or robustness."""
+    """Write a study's results; `name` begins with reproduction, peers, scale or robustness."""
     facts = {
         "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]]),
         "date": datetime.date.today().isoformat(),

@@ -25,6 +25,6 @@ def provenance(results):
     machine = results["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items() if version)
     return (
-        f"Made by ``{results['command']}`` on {results['date']}: {machine['processor']}, {machine['cores']} cores, "
-        f"{machine.get('memory_gb', '?')} GB; {versions}.\n\n"
+        f"Made by ``{results['command']}`` on {results['date']}: {machine['processor']}, {machine['cores']} "
+        f"cores, {machine.get('memory_gb', '?')} GB; {versions}.\n\n"
     )
