@@ -1,7 +1,8 @@
 """The tables of the k-CEVCLUS paper (Li, Li and Denoeux 2018) beside ours.
 
 Run it with ``python benchmarks/reproduction_kcevclus.py [--quick] [--json FILE] [--shared ../shared]``. It
-reproduces Table 2 (against the weight xi), Table 3 (against the quantile for d0) and what Section 4.5 says about Figure 9.
+reproduces Table 2 (against the weight xi), Table 3 (against the quantile for d0) and what Section 4.5 says about
+Figure 9.
 
 What the paper leaves open, and how it was settled:
 

@@ -2,7 +2,8 @@
 
 There is a module for each page. Its function ``parts(read)`` takes the function that reads a file of results, and
 gives what the page includes: texts in reStructuredText and Matplotlib figures, by name. Text NAME of page PAGE is
-included with ``.. include:: generated/PAGE_NAME.inc``, a figure is shown with ``.. image:: generated/PAGE_NAME.svg``.
+included with ``.. include:: generated/PAGE_NAME.inc``, a figure is shown with
+``.. image:: generated/PAGE_NAME.svg``.
 """
 
 import importlib
