@@ -18,7 +18,7 @@ def cell(table, row, column, published, ours, tolerance, settings=""):
     """A published number beside ours, the mean of one or more runs.
 
     `table` is, for example, "NN-EVCLUS, Table 3"; `row` and `column` say which number of it. Two numbers agree if
-    they differ by no more than `tolerance`. For a cell that does not agree, `cause` says what was measured to explain it.
+    they differ by no more than `tolerance`; for one that does not agree, `cause` says what was measured about it.
     """
     runs = np.atleast_1d(np.asarray(ours, dtype=float))
     mean = float(runs.mean())
