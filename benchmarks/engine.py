@@ -1,11 +1,12 @@
-"""ECM on the engines: CPU of an iteration on processes, Dask and Ray over that of a bare loop in the same run.
+"""ECM on the engines: CPU of an iteration on processes, Dask, Ray, Spark over a bare loop in the same run.
 
 ``python benchmarks/engine.py FOLDER [--rows N] [--iterations K] [--engines E ...] [--json F]``
 
 FOLDER receives the data, N x 10 float32 rows in Parquet files of a million rows each; they are made once and kept.
 The bare loop reads the same memory map block after block, in one process and with no engine at all: once with the
 library's kernel, so that the ratio is the engine's own cost, and once in plain NumPy, which is what one would
-write without the library. CPU is that of the client and all its children, in a fit of K iterations less one of a
+write without the library. Spark too runs the bare loop, one job for an iteration; processes, Dask and Ray run
+the library's own fit. CPU is that of the client and all its children, in a fit of K iterations less one of a
 single iteration.
 """
 
@@ -13,13 +14,12 @@ import argparse
 import json
 import os
 import platform
-import shutil
 import statistics
 import sys
 import time
 import warnings
 from contextlib import contextmanager, nullcontext
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 from operator import add
 from pathlib import Path
@@ -29,11 +29,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import joblib
 import numpy as np
 import psutil
-import pyarrow as pa
-import pyarrow.parquet as pq
 from sklearn.exceptions import ConvergenceWarning
 
 import evlearn
+from big_data import generate, sample
 from evlearn.belief import FocalSets
 from evlearn.blocks import open_rows
 from evlearn.cluster import ECM
@@ -41,39 +40,14 @@ from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.slices import row_blocks, task_slices
 
 FEATURES, CLUSTERS, DELTA = 10, 4, 8.0
-FILE_ROWS = 1_000_000
 
 
-def generate(folder, n_rows):
-    """Four Gaussian clusters and two outliers in a hundred rows, in files of a million rows."""
-    data = folder / f"gauss_{n_rows}"
-    if data.exists():
-        return data
-    partial = folder / f".gauss_{n_rows}"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    for number, block in enumerate(row_blocks(n_rows, FILE_ROWS)):
-        X = sample(number, block.stop - block.start)
-        table = pa.table({f"x{k}": X[:, k] for k in range(FEATURES)})
-        pq.write_table(table, partial / f"part-{number:05d}.parquet", row_group_size=FILE_ROWS // 4)
-    partial.rename(data)
-    return data
+def starts(n_features):
+    return sample(10**6, CLUSTERS, n_features)[0].astype(np.float64)
 
 
-def sample(seed, n):
-    random = np.random.default_rng(seed)
-    centers = np.random.default_rng(12345).normal(scale=3, size=(CLUSTERS, FEATURES))
-    X = centers[random.integers(CLUSTERS, size=n)] + random.normal(size=(n, FEATURES))
-    X[random.random(n) < 0.02] *= 8
-    return X.astype(np.float32)
-
-
-def starts():
-    return sample(10**6, CLUSTERS).astype(np.float64)
-
-
-def estimator(max_iter):
-    return ECM(CLUSTERS, init=starts(), delta=DELTA, tol=0, max_iter=max_iter, random_state=0)
+def estimator(n_features, max_iter):
+    return ECM(CLUSTERS, init=starts(n_features), delta=DELTA, tol=0, max_iter=max_iter, random_state=0)
 
 
 def cpu():
@@ -92,29 +66,35 @@ def measure(fit, iterations):
     return *((long - short) / iterations for short, long in zip(*marks, strict=True)), model
 
 
-def bare_kernel(rows, max_iter):
-    """What ECM does, as a loop over slices of the memory map."""
+def in_order(collect, blocks):
+    return [collect(block) for block in blocks]
+
+
+def bare_kernel(rows, max_iter, run=in_order):
+    """What ECM does, as a loop over slices of the memory map; `run` maps a function over them."""
     coordinates = Coordinates.of(rows.take(np.arange(20_000)) + rows.origin)
     costs = SetCosts.ecm(FocalSets.full(CLUSTERS), alpha=1, beta=2, delta=DELTA)
-    model = EuclideanModel(costs, coordinates, coordinates.enter(starts())).seen_from(rows.origin)
+    model = EuclideanModel(costs, coordinates, coordinates.enter(starts(rows.n_features))).seen_from(rows.origin)
     for _ in range(max_iter + 1):
-        parts = [
-            model.collect(rows.read(block.start, block.stop)) for block in task_slices(len(rows), 4 * FEATURES)
-        ]
-        model = model.solve(reduce(add, parts))
+        collect = partial(collect_block, model, rows)
+        model = model.solve(reduce(add, run(collect, task_slices(len(rows), 4 * rows.n_features))))
     return model
+
+
+def collect_block(model, rows, block):
+    return model.collect(rows.read(block.start, block.stop))
 
 
 def bare_numpy(rows, max_iter):
     """One iteration after the other in plain NumPy, in blocks that stay in cache."""
     F = FocalSets.full(CLUSTERS).membership[1:].astype(np.float32)
     size = F.sum(axis=1)
-    V = (starts() - rows.origin).astype(np.float32)
+    V = (starts(rows.n_features) - rows.origin).astype(np.float32)
     for _ in range(max_iter + 1):
-        powers, sums = np.zeros(len(F)), np.zeros((CLUSTERS, FEATURES))
+        powers, sums = np.zeros(len(F)), np.zeros((CLUSTERS, rows.n_features))
         centres = F @ V / size[:, None]
         squares = (centres**2).sum(axis=1)
-        for task in task_slices(len(rows), 4 * FEATURES):
+        for task in task_slices(len(rows), 4 * rows.n_features):
             whole = rows.read(task.start, task.stop)
             for block in row_blocks(len(whole), 4096):
                 X = whole[block]
@@ -136,7 +116,7 @@ def bare_numpy(rows, max_iter):
 def on_joblib(backend, n_jobs=None):
     def fit(rows, max_iter):
         with joblib.parallel_config(backend, n_jobs=n_jobs):
-            return estimator(max_iter).fit(rows)
+            return estimator(rows.n_features, max_iter).fit(rows)
 
     return fit
 
@@ -163,6 +143,24 @@ def ray_cluster():
     ray.shutdown()
 
 
+@contextmanager
+def spark_cluster():
+    """The bare loop with Spark between: one job for an iteration, one task for a block."""
+    from pyspark.sql import SparkSession
+
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}  # where workers find this file
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.log.level", "ERROR").getOrCreate()
+    context = session.sparkContext
+
+    def run(collect, blocks):
+        return context.parallelize(blocks, len(blocks)).map(collect).collect()
+
+    yield lambda rows, max_iter: bare_kernel(rows, max_iter, run)
+    session.stop()
+
+
 ENGINES = {
     "kernel": lambda: nullcontext(bare_kernel),
     "numpy": lambda: nullcontext(bare_numpy),
@@ -170,6 +168,7 @@ ENGINES = {
     "processes": lambda: nullcontext(on_joblib("loky", 2)),
     "dask": dask_cluster,
     "ray": ray_cluster,
+    "spark": spark_cluster,
 }
 
 
@@ -211,7 +210,7 @@ def main():
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    data = generate(arguments.folder, arguments.rows)
+    data = generate(arguments.folder, arguments.rows, FEATURES)
     start = cpu()
     results = []
     with open_rows(data, folder=arguments.folder) as rows:
