@@ -1,7 +1,7 @@
 """What a row costs: CPU of a pass against attributes, focal sets, landmarks and batches, and models fitted to it.
 
-``python benchmarks/scale.py FOLDER costs`` runs it. A model is a sum of terms with nonnegative coefficients, fitted
-to relative errors; its terms are the products that the inner loops make.
+``python benchmarks/scale.py FOLDER costs`` runs it. A model is a sum of terms with nonnegative coefficients,
+fitted to relative errors; its terms are the products that the inner loops make.
 """
 
 import tempfile

@@ -1,6 +1,6 @@
 """The scale study: rows from ten thousand to a hundred million on Dask, what they cost, and what more would need.
 
-``python benchmarks/scale.py FOLDER [sizes costs engines small] [--rows N ...] [--methods M ...] [--limit BYTES]``
+``python benchmarks/scale.py FOLDER [PART ...] [--rows N ...] [--methods M ...] [--limit BYTES]`` with the parts
 
 - sizes: from Parquet files to Parquet files of masses, each size in a process of its own, on a Dask cluster of two
   processes: time, CPU, memory, objective, agreement with the truth. With ``--limit`` the kernel holds the
@@ -8,6 +8,7 @@
 - costs: CPU of a row against attributes, focal sets, landmarks and batches, and a model fitted to it.
 - engines: what Dask, Ray and Spark cost to start, for a task and for an iteration. Needs pyspark and ray.
 - small: what users of small data pay: imports, a first fit, and that no extra is loaded.
+- forecast: from the other parts, what ten billion rows need.
 
 FOLDER receives the data (3.2 GB for a hundred million rows), temporary files and masses. Results go to
 benchmarks/results/scale_PART.json. All parts together take about an hour on two cores.
@@ -177,12 +178,19 @@ def small(arguments):
     return small_data.measure()
 
 
-PARTS = {"sizes": sizes, "costs": costs, "engines": engines, "small": small}
+def forecast(arguments):
+    import forecast
+
+    return forecast.measure()
+
+
+PARTS = {"sizes": sizes, "costs": costs, "engines": engines, "small": small, "forecast": forecast}
 PACKAGES = {
     "sizes": ("dask", "distributed", "pyarrow", "torch"),
     "costs": ("torch", "pyarrow"),
     "engines": ("dask", "distributed", "ray", "pyspark"),
     "small": ("dask", "torch"),
+    "forecast": (),
 }
 
 

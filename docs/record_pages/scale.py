@@ -1,0 +1,240 @@
+"""What sizes cost: time and memory against rows, the cost model, engines, and forecasts."""
+
+import math
+
+from .tables import provenance, table
+
+NAMES = {"ecm": "ECM", "evclus": "EVCLUS, landmarks", "nn_evclus": "NN-EVCLUS, one epoch"}
+COLOURS = {"ecm": "#0072B2", "evclus": "#D55E00", "nn_evclus": "#009E73"}
+
+
+def parts(read):
+    """Texts and figures of the page."""
+    sizes, costs, engines = read("scale_sizes"), read("scale_costs"), read("scale_engines")
+    small, forecast = read("scale_small"), read("scale_forecast")
+    return {
+        "sizes": sizes_table(sizes) + provenance(sizes),
+        "slopes": slopes(sizes),
+        "figure": figure(sizes),
+        "largest": largest(sizes),
+        "costs": costs_table(costs) + provenance(costs),
+        "engines": engines_table(engines) + provenance(engines),
+        "workers": workers_table(engines),
+        "forecast": forecast_table(forecast),
+        "check": check_table(forecast),
+        "breaks": breaks(forecast),
+        "small": small_table(small) + provenance(small),
+    }
+
+
+def whole(run):
+    """Seconds from files to files, without the start of the cluster."""
+    return sum(lap["wall"] for name, lap in run["laps"].items() if name != "start")
+
+
+def finished(sizes):
+    return [run for run in sizes["runs"] if "failed" not in run]
+
+
+def sizes_table(sizes):
+    rows = []
+    for run in sizes["runs"]:
+        if "failed" in run:
+            rows.append([NAMES[run["method"]], run["way"], f"{run['rows']:,}", "did not end", *[None] * 5])
+            continue
+        laps = run["laps"]
+        cpu = sum(lap["cpu"] for name, lap in laps.items() if name != "start")
+        rows.append(
+            [
+                NAMES[run["method"]],
+                run["way"],
+                f"{run['rows']:,}",
+                f"{whole(run):.1f}",
+                f"{cpu:.1f}",
+                f"{laps['fit']['wall']:.1f} ({run['iterations']})",
+                f"{run['peak_bytes'] / 1e9:.2f}",
+                f"{run['peak_private_bytes'] / 1e9:.2f}",
+                f"{run['ari']:.3f}, {100 * run['outliers_found']:.0f} %",
+            ]
+        )
+    header = [
+        "method",
+        "data",
+        "rows",
+        "seconds",
+        "CPU s",
+        "fit s (iterations)",
+        "GB",
+        "private GB",
+        "ARI, outliers",
+    ]
+    return table(header, rows)
+
+
+def slopes(sizes):
+    """How time grows with rows between the largest two sizes, and over all from a million on."""
+    lines = []
+    for method, name in NAMES.items():
+        for way in ("files", "collection"):
+            runs = [one for one in finished(sizes) if one["method"] == method and one["way"] == way]
+            runs = sorted((one for one in runs if one["rows"] >= 10**6), key=lambda one: one["rows"])
+            if len(runs) > 1:
+                first, last = runs[0], runs[-1]
+                slope = math.log(whole(last) / whole(first)) / math.log(last["rows"] / first["rows"])
+                lines.append(
+                    f"- {name}, {way}: time grows like rows to the power of {slope:.2f} from {first['rows']:,} to "
+                    f"{last['rows']:,} rows."
+                )
+    return "\n".join(lines) + "\n"
+
+
+def largest(sizes):
+    """What the largest runs took."""
+    top = max(run["rows"] for run in finished(sizes))
+    lines = []
+    for run in finished(sizes):
+        if run["rows"] == top:
+            held = run.get("held_to_bytes")
+            limit = f", held to {held / 1e9:.0f} GB by the kernel, cached files included" if held else ""
+            lines.append(
+                f"- {NAMES[run['method']]} ({run['way']}): {whole(run) / 60:.1f} minutes, "
+                f"{run['peak_bytes'] / 1e9:.2f} GB at the most, {run['peak_private_bytes'] / 1e9:.2f} GB of them "
+                f"private{limit}; {run['bytes_written'] / 1e9:.1f} GB of masses written."
+            )
+    return (
+        f"{top:,} rows of {sizes['features']} attributes, {sizes['clusters']} clusters:\n\n"
+        + "\n".join(lines)
+        + "\n"
+    )
+
+
+def figure(sizes):
+    import matplotlib.pyplot as plt
+
+    drawn, (time_axes, memory_axes) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for method, name in NAMES.items():
+        for way, style in (("files", "-o"), ("collection", "--s")):
+            runs = [one for one in finished(sizes) if one["method"] == method and one["way"] == way]
+            if runs:
+                counts = [one["rows"] for one in runs]
+                look = {"color": COLOURS[method], "markersize": 4, "label": f"{name} ({way})"}
+                time_axes.loglog(counts, [whole(one) for one in runs], style, **look)
+                memory_axes.semilogx(counts, [one["peak_bytes"] / 1e9 for one in runs], style, **look)
+    time_axes.set(xlabel="rows", ylabel="seconds, from files to files")
+    memory_axes.set(xlabel="rows", ylabel="GB, all processes", ylim=(0, None))
+    memory_axes.legend(frameon=False, fontsize=8)
+    for axes in (time_axes, memory_axes):
+        axes.grid(True, alpha=0.3)
+    plt.close(drawn)
+    return drawn
+
+
+TERMS = {
+    "ecm": ["1", "d c", "f", "f c"],
+    "evclus": ["1", "L", "L d", "L f", "f²"],
+    "nn_evclus": ["1", "1/b", "b", "b f", "1.5 f (d + f)"],
+}
+
+
+def costs_table(costs):
+    rows = []
+    for method, name in NAMES.items():
+        one = costs[method]
+        terms = [
+            f"{value:.3g} · {term}"
+            for value, term in zip(one["coefficients"], TERMS[method], strict=True)
+            if value
+        ]
+        errors = f"{100 * one['median_relative_error']:.0f} %, {100 * one['largest_relative_error']:.0f} %"
+        rows.append([name, " + ".join(terms), len(one["runs"]), errors])
+    files = costs["parquet_nanoseconds_per_number"]
+    rows.append(["reading Parquet, a number", f"{files['read']:.3g}", None, None])
+    rows.append(["writing Parquet, a number", f"{files['write']:.3g}", None, None])
+    return table(["a row of", "nanoseconds of CPU", "settings", "error: median, largest"], rows, [24, 46, 10, 20])
+
+
+def engines_table(engines):
+    ratios = {one["engine"]: one for one in engines["iterations"]}
+    rows = [
+        [
+            one["engine"],
+            one["start_seconds"],
+            f"{one['memory_bytes'] / 1e6:.0f}",
+            one["milliseconds_per_task"],
+            one["latency_milliseconds"],
+            f"{ratios[one['engine']]['ratio']:.2f} ({ratios[one['engine']]['ratios'][0]:.2f} to "
+            f"{ratios[one['engine']]['ratios'][-1]:.2f})",
+        ]
+        for one in engines["engines"]
+    ]
+    header = [
+        "engine",
+        "start, s",
+        "memory, MB",
+        "ms per task",
+        "ms for two tasks",
+        "iteration of ECM over the bare loop",
+    ]
+    return table(header, rows)
+
+
+def workers_table(engines):
+    rows = [[one["workers"], one["tasks"], one["milliseconds_per_task"]] for one in engines["many_workers"]]
+    return table(["workers", "tasks", "ms per task"], rows)
+
+
+def forecast_table(forecast):
+    rows = [
+        [
+            NAMES[one["method"]],
+            one["workers"],
+            f"{one['block']:,}",
+            duration(one["read"]),
+            duration(one["fit"]),
+            duration(one["masses"]),
+            duration(one["total"]),
+            f"{100 * one['scheduling_share']:.0f} %",
+            f"{one['worker_bytes'] / 1e9:.1f}",
+        ]
+        for one in forecast["forecasts"]
+    ]
+    header = ["method", "workers", "rows of a block", "read", "fit", "masses", "in all", "engine", "GB per worker"]
+    return table(header, rows)
+
+
+def duration(seconds):
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def check_table(forecast):
+    rows = [
+        [
+            NAMES[one["method"]],
+            f"{one['rows']:,}",
+            one["forecast"],
+            one["measured"],
+            one["forecast"] / one["measured"],
+        ]
+        for one in forecast["check"]
+    ]
+    return table(["method", "rows", "forecast, s", "measured, s", "ratio"], rows)
+
+
+def ratio(one):
+    return one["forecast"] / one["measured"]
+
+
+def breaks(forecast):
+    """What a pass of training by one process takes."""
+    return (
+        f"- NN-EVCLUS trains in one process, or a few: an epoch of ten billion rows would take "
+        f"{forecast['epoch_of_1e10_hours']:.0f} hours of CPU, and the shuffled order of the rows alone "
+        f"{forecast['order_of_1e10_bytes'] / 1e9:.0f} GB.\n"
+    )
+
+
+def small_table(small):
+    rows = [[one["program"], one["cpu_seconds"], ", ".join(one["extras"]) or "none"] for one in small["programs"]]
+    return table(["program", "CPU seconds", "extras in memory"], rows)
