@@ -43,22 +43,25 @@ from evlearn.partition import CredalPartition
 from measuring import peak_bytes
 
 TRUE = {1: "EII", 2: "EEE", 3: "VVV"}
-ASSUMED = ("EII", "EEE", "VVV", "Auto")
+ASSUMED = {"EII": "EII", "EEE": "EEE", "VVV": "VVV", "Auto": "auto"}
 LEVELS = (0.9, 0.95)
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "reference"
 RESULTS = Path(__file__).parent / "results"
 
 
-def measure(number, seed, n_bootstrap):
-    """Coverage and length of both kinds of interval on one data set, for all assumed models and levels."""
+def measure(number, seed, n_bootstrap, assumed=ASSUMED, **settings):
+    """Coverage and length of both kinds of interval on one data set, for assumed models and all levels.
+
+    `assumed` has the covariance models by name, and `settings` are those of the mixture. Last in a row is the
+    model that was chosen.
+    """
     X, _, posterior = make_gaussian_mixture(number, 300, random_state=seed)
     sets, pairs = FocalSets.pairs(3, include_omega=False), np.column_stack(np.triu_indices(300, k=1))
     truth = same_cluster_probability(posterior, pairs)
     rows = []
     # What BootClus.fit does, with one bootstrap for both levels.
-    for assumed in ASSUMED:
-        models = "auto" if assumed == "Auto" else assumed
-        mixture = ParsimoniousGaussianMixture(3, covariance_models=models, random_state=seed).fit(X)
+    for name, models in assumed.items():
+        mixture = ParsimoniousGaussianMixture(3, covariance_models=models, random_state=seed, **settings).fit(X)
         _, probabilities = bootstrap(mixture, X, n_bootstrap, np.random.RandomState(seed))
         for level in LEVELS:
             bounds = percentile_intervals(probabilities, probabilities, pairs, level)
@@ -67,7 +70,8 @@ def measure(number, seed, n_bootstrap):
             same = CredalPartition(masses, sets).relational(pairs)
             for kind, (low, high) in (("CI", bounds), ("BelPl", (same.same, same.plausibility_same))):
                 inside = float(((low <= truth) & (truth <= high)).mean())
-                rows.append((TRUE[number], level, assumed, kind, inside, float((high - low).mean())))
+                length = float((high - low).mean())
+                rows.append((TRUE[number], level, name, kind, inside, length, mixture.model_))
     return rows
 
 
@@ -78,7 +82,7 @@ def coverage(n_datasets, n_bootstrap, n_jobs):
     rows = Parallel(n_jobs=n_jobs, verbose=1)(delayed(measure)(*task, n_bootstrap) for task in tasks)
     values = {}
     for row in (row for part in rows for row in part):
-        values.setdefault(row[:4], []).append(row[4:])
+        values.setdefault(row[:4], []).append(row[4:6])
     published = read_published()
     cells = []
     for key, pairs in values.items():
