@@ -16,22 +16,18 @@ Results go to benchmarks/results/ with the machine and versions.
 
 import argparse
 import csv
-import json
 import os
-import platform
 import time
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-import scipy
-import sklearn
 from joblib import Parallel, delayed
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-import evlearn
+import record
 from evlearn.belief import FocalSets
 from evlearn.cluster import BootClus
 from evlearn.cluster.bootclus import masses_from_intervals, on_single_clusters
@@ -46,7 +42,6 @@ TRUE = {1: "EII", 2: "EEE", 3: "VVV"}
 ASSUMED = {"EII": "EII", "EEE": "EEE", "VVV": "VVV", "Auto": "auto"}
 LEVELS = (0.9, 0.95)
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "reference"
-RESULTS = Path(__file__).parent / "results"
 
 
 def measure(number, seed, n_bootstrap, assumed=ASSUMED, **settings):
@@ -98,6 +93,7 @@ def coverage(n_datasets, n_bootstrap, n_jobs):
                 "coverage_std": round(spread[0], 4),
                 "coverage_published": paper.get("coverage_mean"),
                 "length": round(mean[1], 4),
+                "length_std": round(spread[1], 4),
                 "length_published": paper.get("length_mean"),
             }
         )
@@ -212,14 +208,11 @@ def main():
     parser.add_argument("--datasets", type=int, default=100)
     parser.add_argument("--bootstrap", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    found = coverage(options.datasets, options.bootstrap, options.jobs) if options.what == "coverage" else speed()
-    found["versions"] = {module.__name__: module.__version__ for module in (evlearn, np, scipy, sklearn)}
-    found["machine"] = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    default = "reproduction_bootclus.json" if options.what == "coverage" else "scale_bootclus.json"
-    path = options.json or RESULTS / default
-    path.write_text(json.dumps(found, indent=1) + "\n")
+    if options.what == "coverage":
+        record.write("reproduction_coverage", coverage(options.datasets, options.bootstrap, options.jobs))
+    else:
+        record.write("scale_bootclus", speed())
 
 
 if __name__ == "__main__":
