@@ -121,7 +121,11 @@ class NpyTarget(Target):
         self._path = check_folder(path)
         handle, self._temporary = tempfile.mkstemp(prefix=f".{self._path.name}.", dir=self._path.parent)
         os.close(handle)
-        array = np.lib.format.open_memmap(self._temporary, mode="w+", dtype=dtype, shape=shape)
+        try:
+            array = np.lib.format.open_memmap(self._temporary, mode="w+", dtype=dtype, shape=shape)
+        except BaseException:
+            self.abandon()
+            raise
         self._file = MappedFile(self._temporary, array.dtype.str, shape, array.offset)
 
     def put(self, start: int, values: Any) -> None:
@@ -186,7 +190,8 @@ class ParquetTarget(Target):
         # A task that an engine runs twice, because a worker died, writes the same file twice.
         name = f"part-{start:012d}.parquet"
         temporary = Path(self._temporary, f".{name}.{os.getpid()}")
-        pyarrow.parquet.write_table(table, temporary)
+        # Numbers that hardly repeat: looking for those that do would take most of the time, and more room.
+        pyarrow.parquet.write_table(table, temporary, use_dictionary=False)
         temporary.replace(Path(self._temporary, name))
 
     def finish(self) -> Path:
