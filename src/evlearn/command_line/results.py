@@ -86,7 +86,9 @@ class ParquetWriter:
         pyarrow = need_pyarrow()
         table = pyarrow.table({"object": names} | partition.to_columns())
         if self._writer is None:
-            self._writer = pyarrow.parquet.ParquetWriter(self._file, table.schema)
+            # Masses hardly repeat: looking for those that do would take most of the time.
+            words = [field.name for field in table.schema if not pyarrow.types.is_floating(field.type)]
+            self._writer = pyarrow.parquet.ParquetWriter(self._file, table.schema, use_dictionary=words)
         self._writer.write_table(table)
 
     def close(self) -> None:
