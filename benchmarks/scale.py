@@ -128,20 +128,30 @@ def check_masses(out, n_rows, focal_sets):
 
 
 def sizes(arguments):
-    """Every method at every size, both ways."""
-    runs = []
+    """Every method at every size, both ways; what was not asked for stays as it was found before."""
+    runs = earlier_runs()
     for method in arguments.methods:
         for n_rows in arguments.rows:
             for way in WAYS if method != "nn_evclus" else WAYS[:1]:
-                runs.append(in_a_process(arguments, method, way, n_rows))
-                show(runs[-1])
-    return {"features": FEATURES, "clusters": CLUSTERS, "runs": runs}
+                runs[method, way, n_rows] = in_a_process(arguments, method, way, n_rows)
+                show(runs[method, way, n_rows])
+    order = [
+        (method, way, n_rows) for method in METHODS for way in WAYS for n_rows in sorted({key[2] for key in runs})
+    ]
+    return {"features": FEATURES, "clusters": CLUSTERS, "runs": [runs[key] for key in order if key in runs]}
+
+
+def earlier_runs():
+    if not (record.RESULTS / "scale_sizes.json").exists():
+        return {}
+    return {(run["method"], run["way"], run["rows"]): run for run in record.read("scale_sizes")["runs"]}
 
 
 def in_a_process(arguments, method, way, n_rows):
     """One size; a run that the kernel ends, because it takes too much memory, is a result too."""
     command = [sys.executable, __file__, str(arguments.folder), "--one", method, way, str(n_rows)]
-    run = {"method": method, "way": way, "rows": n_rows}
+    # Other work on the machine makes elapsed seconds long, and CPU seconds a little.
+    run = {"method": method, "way": way, "rows": n_rows, "load_before": round(os.getloadavg()[0], 1)}
     with limited(arguments.limit) as enter:
         run["held_to_bytes"] = arguments.limit if enter else None
         done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True, preexec_fn=enter)
