@@ -10,27 +10,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.covariance_models import MULTIVARIATE
-from nnevclus_methods import SCALES, load, random_start, repeat, words
-
-N_STARTS = 50
+from nnevclus_methods import LARGE, SCALES, load, protocol, repeat, words
 
 
-def cause(one, runs, try_again):
-    """What was measured about a cell, in words.
-
-    `try_again` is a list of variants, each as what was changed, in words, and a function that gives its ARI.
-    """
-    texts = []
-    found = [(text, attempt()) for text, attempt in try_again]
-    found = [(text, ari) for text, ari in found if ari is not None]
-    if found:
-        text, ari = min(found, key=lambda pair: abs(pair[1] - one["published"]))
-        texts.append(
-            f"Of {len(found)} other settings that the paper leaves open, {text} comes nearest: {ari:.3f}."
-        )
-    if runs is not None and len(runs.singles) > 1:
-        texts.append(starts(one, runs))
-    return " ".join(texts)
+def cause(one, runs, tried):
+    """What was measured about a cell, in words; `tried` are other settings, in words, each with its ARI."""
+    text, ari = min(tried, key=lambda pair: abs(pair[1] - one["published"]))
+    nearest = f"Of {len(tried)} settings that the paper leaves open, the nearest is {ari:.3f}: {text}."
+    return f"{nearest} {starts(one, runs)}" if len(runs.singles) > 1 else nearest
 
 
 def starts(one, runs):
@@ -49,38 +36,29 @@ def of_table_3(one):
     name, method = one["row"], one["column"]
     if method == "Bootclus":
         return " ".join(models(which, one["published"]) for which in (name, *others(name)))
-    large = len(load(name).X) > 1000
-    runs = None
-    if random_start(method) and not method.startswith("NN"):
-        n_starts = 10 if large else N_STARTS
-        runs = repeat(method, load(name), "standardised", 1, n_starts)
-    return cause(one, runs, variants(name, method, large))
+    large = len(load(name).X) > LARGE
+    n_starts = 5 if method.startswith("NN") else 10 if large else 50
+    return cause(one, protocol(name, method, 1, n_starts)[0], list(variants(name, method, large)))
 
 
 def variants(name, method, large):
-    """Other settings of a method."""
-    few = 2 if method.startswith("NN") or large else 5
+    """Other settings of a method, in words, and the ARI of each."""
+    slow = method.startswith("NN") or large
     for which, scale, changes in product([name, *others(name)], SCALES, open_settings(method, name)):
-        if which != name and scale != "standardised":
+        if scale == "from 0 to 1" and (which != name or slow):
             continue
-
-        def attempt(which=which, scale=scale, changes=changes):
-            return attempted(method, which, scale, few, changes)
-
-        yield (
-            f"{'' if which == name else which + ', '}{scale} attributes, {words(changes) or 'else the same'}",
-            attempt,
-        )
+        ari = attempt(method, load(which), scale, 2 if slow else 5, changes)
+        if ari is not None:
+            yield f"{which}, {scale} attributes, {words(changes)}", ari
 
 
-def attempted(method, name, scale, n_starts, changes):
-    """The ARI of the best start, or None where there is no fit."""
-    data = load(name)
-    changes = dict(changes)
+def attempt(method, data, scale, n_starts, changes):
+    """The ARI of the best start, or None where there is no fit; "points" are drawn where the data are."""
     if changes.get("init") == "points":
-        low, high = data.scaled(scale).min(axis=0), data.scaled(scale).max(axis=0)
-        points = np.random.default_rng(0).uniform(low, high, size=(data.n_clusters, len(low)))
-        changes["init"] = points
+        X = data.scaled(scale)
+        size = data.n_clusters, X.shape[1]
+        points = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), size=size)
+        n_starts, changes = 1, changes | {"init": points}
     try:
         return repeat(method, data, scale, 1, n_starts, **changes).best[0]
     except ValueError:
@@ -90,10 +68,11 @@ def attempted(method, name, scale, n_starts, changes):
 def open_settings(method, name):
     """Parameters that the paper does not fix."""
     many = name in ("Glass", "Segment", "S2", "S4", "D31")
+    network = grid(d0_quantile=(0.5, 0.2, 0.1) if many else (0.9, 0.6), tol=(1e-2, 1e-4))
     return {
         "EVCLUS": grid(d0_quantile=(0.9, 0.6, 0.5, 0.2, 0.1), focal_sets=("simple", "pairs")),
-        "NN-EV": grid(d0_quantile=(0.5, 0.2, 0.1) if many else (0.9, 0.6)),
-        "NN-EV-bp": grid(d0_quantile=(0.5, 0.2, 0.1) if many else (0.9, 0.6)),
+        "NN-EV": network,
+        "NN-EV-bp": network,
         "ECM": grid(init=("random", "kmeans"), delta=(5, "auto")),
         "CCM": grid(init=("random", "points", "kmeans"), delta=(5, "auto"), tol=(1e-6, 1e-3)),
         "sECMdd": grid(

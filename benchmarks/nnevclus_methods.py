@@ -16,6 +16,7 @@ from evlearn.neural import NNEVCLUS
 
 STARTS = 5
 NEIGHBORS = 50
+LARGE = 1000  # objects; from here on fits take seconds
 SCALES = {"raw": None, "standardised": StandardScaler(), "from 0 to 1": MinMaxScaler()}
 
 
@@ -72,6 +73,25 @@ class Runs(NamedTuple):
     objectives: list
 
 
+def protocol(name, method, n_fives=None, n_starts=None):
+    """The runs of a cell of Table 3, and its settings in words."""
+    data = load(name)
+    raw = method == "Bootclus" or (name == "Iris" and method in ("EVCLUS", "NN-EV", "NN-EV-bp"))
+    scale, changes = "raw" if raw else "standardised", {"d0_quantile": 0.6} if raw and "EV" in method else {}
+    usual = effort(method, len(data.X))
+    n_fives, n_starts = n_fives or usual[0], n_starts or usual[1]
+    runs = repeat(method, data, scale, n_fives, n_starts, **changes)
+    how = f"{scale} attributes, {words(settings(method, data.n_clusters) | changes)}"
+    return runs, f"{how}; best of {n_starts}" if random_start(method) else how
+
+
+def effort(method, n_objects):
+    """How many times the best of how many starts: fewer where a fit takes seconds."""
+    if n_objects <= LARGE:
+        return (1 if method.startswith("NN") else 5), STARTS
+    return (1 if "EV" in method else 2), (2 if method == "NN-EV-bp" else STARTS)
+
+
 def repeat(method, data, scale, n_fives, n_starts=STARTS, **changes):
     """Fits from several seeds; methods without chance are fitted once."""
     X = data.scaled(scale)
@@ -112,7 +132,7 @@ def settings(method, n_clusters):
         "sECMdd": {"medoids": "single", **medoids},
         "wECMdd": {"medoids": "weighted", **medoids},
         "BPEC": {**ecm, "n_neighbors": NEIGHBORS, "metric": "adaptive"},
-        "Bootclus": {"n_bootstrap": 30},
+        "Bootclus": {"n_bootstrap": 500},
     }[method]
 
 
