@@ -23,9 +23,8 @@ class Costs:
     def __init__(self):
         rows, engines = record.read("scale_costs"), record.read("scale_engines")
         self._rows = rows
-        self._read, self._write = (
-            1e-9 * rows["parquet_nanoseconds_per_number"][name] for name in ("read", "write")
-        )
+        files = rows["parquet_nanoseconds_per_number"]
+        self.read, self.write = 1e-9 * files["read"], 1e-9 * files["write"]
         dask = next(one for one in engines["engines"] if one["engine"] == "dask")
         self._many = [(2, dask["milliseconds_per_task"])]
         self._many += [(one["workers"], one["milliseconds_per_task"]) for one in engines["many_workers"]]

@@ -96,15 +96,12 @@ def largest(sizes):
             held = run.get("held_to_bytes")
             limit = f", held to {held / 1e9:.0f} GB by the kernel, cached files included" if held else ""
             lines.append(
-                f"- {NAMES[run['method']]} ({run['way']}): {whole(run, 'wall') / 60:.1f} minutes, {whole(run) / 60:.1f} of CPU, "
-                f"{run['peak_bytes'] / 1e9:.2f} GB at the most, {run['peak_private_bytes'] / 1e9:.2f} GB of them "
-                f"private{limit}; {run['bytes_written'] / 1e9:.1f} GB of masses written."
+                f"- {NAMES[run['method']]} ({run['way']}): {whole(run, 'wall') / 60:.1f} minutes "
+                f"({whole(run) / 60:.1f} of CPU), {run['peak_bytes'] / 1e9:.2f} GB at the most, "
+                f"{run['peak_private_bytes'] / 1e9:.2f} GB of them private{limit}; "
+                f"{run['bytes_written'] / 1e9:.1f} GB of masses written."
             )
-    return (
-        f"{top:,} rows of {sizes['features']} attributes, {sizes['clusters']} clusters:\n\n"
-        + "\n".join(lines)
-        + "\n"
-    )
+    return "\n".join(lines) + "\n"
 
 
 def figure(sizes):
@@ -150,6 +147,11 @@ def costs_table(costs):
     rows.append(["reading Parquet, a number", f"{files['read']:.3g}", None, None])
     rows.append(["writing Parquet, a number", f"{files['write']:.3g}", None, None])
     return table(["a row of", "nanoseconds of CPU", "settings", "error: median, largest"], rows, [24, 46, 10, 20])
+
+
+def written(value, term):
+    number = f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+    return number if term == "1" else f"{number} · {term}"
 
 
 def engines_table(engines):
