@@ -60,9 +60,9 @@ def sizes_table(sizes):
         "method",
         "data",
         "rows",
-        "seconds",
-        "CPU s",
-        "fit s (iterations)",
+        "elapsed, s",
+        "CPU, s",
+        "fit, CPU s (iterations)",
         "GB",
         "private GB",
         "ARI, outliers",
@@ -136,11 +136,8 @@ def costs_table(costs):
     rows = []
     for method, name in NAMES.items():
         one = costs[method]
-        terms = [
-            f"{value:.3g} · {term}"
-            for value, term in zip(one["coefficients"], TERMS[method], strict=True)
-            if value
-        ]
+        pairs = zip(one["coefficients"], TERMS[method], strict=True)
+        terms = [written(value, term) for value, term in pairs if value]
         errors = f"{100 * one['median_relative_error']:.0f} %, {100 * one['largest_relative_error']:.0f} %"
         rows.append([name, " + ".join(terms), len(one["runs"]), errors])
     files = costs["parquet_nanoseconds_per_number"]
