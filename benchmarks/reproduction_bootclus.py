@@ -204,7 +204,7 @@ def diabetes(n_seeds):
     mixture = ParsimoniousGaussianMixture(range(1, 10), random_state=0).fit(X)
     labels = ParsimoniousGaussianMixture(3, covariance_models="VVV", random_state=0).fit(X).predict(X)
     counts, scaled = crisp_table(y, labels), StandardScaler().fit_transform(X)
-    fitted = by_bootclus(X, y, n_seeds)
+    fitted = by_bootclus(n_seeds)
     ecm = ECM(3, focal_sets="neighbor_pairs", include_omega=False, delta=100, n_init=5, random_state=0).fit(scaled)
     where, row = f"{PAPER}, Section 4.2", "Diabetes, mixture"
     return [
@@ -229,7 +229,10 @@ def load_diabetes():
     return table[["glucose", "insulin", "sspg"]].to_numpy(), np.array(DIABETES)[table["y"] - 1]
 
 
-def by_bootclus(X, y, n_seeds, tol=1e-6):
+@functools.cache
+def by_bootclus(n_seeds, tol=1e-6):
+    """Bootclus on Diabetes, with several seeds."""
+    X, y = load_diabetes()
     mixture = ParsimoniousGaussianMixture(3, covariance_models="VVV", tol=tol)
     models = [BootClus(mixture=mixture, n_bootstrap=1000, random_state=seed).fit(X) for seed in range(n_seeds)]
     return [name_clusters(model.credal_partition_, y) for model in models]
@@ -287,10 +290,15 @@ def as_set(column):
 
 def explain_diabetes(one, n_seeds):
     """With EM stopped as early as mclust does; and where the patients are that the paper has in {no, ov}."""
-    X, y = load_diabetes()
-    early, late = (by_bootclus(X, y, n_seeds, tol) for tol in (1.6e-4, 1e-6))
+    _, y = load_diabetes()
+    early, late = by_bootclus(n_seeds, 1.6e-4), by_bootclus(n_seeds)
     if "misclassified" in one["row"]:
-        return f"With EM stopped as early as in mclust: {np.mean([wrong(one, y) for one in early]):.1f}."
+        fewer = np.mean([wrong(partition, y) for partition in early])
+        torn = np.mean([heaviest(partition, "ch_ov")[y == "ch"].sum() for partition in late])
+        return (
+            f"With EM stopped as early as in mclust: {fewer:.1f}. The paper counts 4 chemical patients in {{no, "
+            f"ov}} as errors; ours has {torn:.1f} in {{ch, ov}}, which contains their class."
+        )
     column = one["column"].strip("{}").replace(", ", "_")
     name = DIABETES[("chemical", "normal", "overt").index(one["row"])]
 
