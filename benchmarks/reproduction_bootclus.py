@@ -94,7 +94,8 @@ def explain_coverage(one):
     text = "; ".join(f"{name}: {value:.3f}" for name, value in values.items())
     text = f"Nearest is “{best}”. Measured on the same 20 data sets: {text}."
     if one["spread"]:
-        text += f" Standard error of ours {one['spread'] / np.sqrt(one['runs']):.3f}."
+        errors = abs(one["ours"] - one["published"]) / (one["spread"] * np.sqrt(2 / one["runs"]))
+        text += f" The difference is {errors:.1f} standard errors of two such means."
     if one["assumed"] == "Auto":
         chosen = "; ".join(", ".join(f"{name} {n}" for name, n in models) for _, models in found.values())
         text += f" Models chosen, in the same order: {chosen}."
