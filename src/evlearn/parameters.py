@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 
 def check_choice(name: str, value: Any, options: Iterable[str]) -> None:
     """Raise unless `value` is one of `options`.
@@ -43,6 +45,20 @@ def check_integer(name: str, value: Any, least: int, *, or_auto: bool = False) -
         raise ValueError(f"{name} must be {other}a whole number of at least {least}, got {value!r}.")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless `value` is True or False.
+
+    Parameters
+    ----------
+    name : str
+        The name of the parameter.
+    value : object
+        Its value.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
 def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
     """Raise unless an array has the shape that other arrays ask for.
 
@@ -67,8 +83,9 @@ def check_real(
     *,
     open_low: bool = False,
     or_auto: bool = False,
+    or_infinity: bool = False,
 ) -> None:
-    """Raise unless `value` is a number between `low` and `high`.
+    """Raise unless `value` is a finite number between `low` and `high`.
 
     Parameters
     ----------
@@ -82,12 +99,39 @@ def check_real(
         Whether `low` itself is excluded.
     or_auto : bool, default=False
         Whether "auto" is allowed too.
+    or_infinity : bool, default=False
+        Whether infinity is allowed too.
     """
     if or_auto and isinstance(value, str) and value == "auto":
         return
     number = float("nan") if isinstance(value, bool) or not isinstance(value, Real) else float(value)
-    if not low <= number <= high or (open_low and number == low):
+    infinite = abs(number) == float("inf") and not or_infinity
+    if not low <= number <= high or (open_low and number == low) or infinite:
         bound = f"above {low:g}" if open_low else f"at least {low:g}"
-        upper = "" if high == float("inf") else f" and at most {high:g}"
+        upper = f" and at most {high:g}" if high < float("inf") else "" if or_infinity else " and finite"
         other = "'auto' or " if or_auto else ""
         raise ValueError(f"{name} must be {other}a number {bound}{upper}, got {value!r}.")
+
+
+def check_range(name: str, values: Any, *, fitting: bool) -> None:
+    """Raise if squares of numbers are lost: infinite or, in all data of a fit, zero.
+
+    Parameters
+    ----------
+    name : str
+        What the numbers are called.
+    values : ndarray of float
+        The numbers, finite.
+    fitting : bool
+        Whether these are all data. New data may be near zero: there is something to compare them with.
+    """
+    limits = np.finfo(values.dtype)
+    largest = float(max(values.max(initial=0), -values.min(initial=0)))
+    too_large = largest > 0.01 * float(limits.max) ** 0.5
+    too_small = fitting and 0 < largest < 100 * float(limits.tiny) ** 0.5
+    if too_large or too_small:
+        precision = " in single precision" if limits.bits == 32 else ""
+        raise ValueError(
+            f"{name} has values of up to {largest:.3g}, whose squares are lost{precision}: rescale {name}, for "
+            "example by its largest value."
+        )

@@ -10,7 +10,7 @@ from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.labels import Labels, read_share
 from evlearn.classify.neighbor_evidence import first_scales, make_evidence
 from evlearn.lbfgs import Descent, descend
-from evlearn.parameters import check_integer, check_real, check_shape
+from evlearn.parameters import check_flag, check_integer, check_real, check_shape
 from evlearn.threads import one_blas_thread
 
 _GRADIENT = 1e-9
@@ -159,15 +159,16 @@ class EvidentialKNNClassifier(EvidentialClassifier):
             raise ValueError("alpha must be less than 1, got 1; one neighbour would silence all others.")
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0)
+        check_flag("optimize", self.optimize)
 
     def _first_scales(self, labels: Labels, data: FloatArray) -> FloatArray:
         if self.gamma is None:
             return first_scales(labels, data)
-        given = np.asarray(self.gamma, dtype=float)
+        given = np.asarray(self.gamma)
         n_scales = self._evidence.n_scales
         if given.ndim > 0:
             check_shape("gamma", given, (n_scales,))
-        if not (np.isfinite(given).all() and (given > 0).all()):
+        if not (given.dtype.kind in "iuf" and np.isfinite(given).all() and (given > 0).all()):
             raise ValueError(f"gamma must be above 0 and finite, got {self.gamma!r}.")
         return np.full(n_scales, given)
 

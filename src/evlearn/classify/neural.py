@@ -8,7 +8,7 @@ from evlearn.belief.types import FloatArray
 from evlearn.classify.labels import Labels, read_share, singletons_and_frame
 from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of
 from evlearn.classify.prototype_networks import ENNLoss, ENNParameters
-from evlearn.parameters import check_integer, check_real
+from evlearn.parameters import check_flag, check_integer, check_real
 
 _BLUR = 0.1
 
@@ -142,6 +142,8 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     def _check_parameters(self) -> None:
         check_integer("n_prototypes", self.n_prototypes, 1)
         check_real("mu", self.mu, 0)
+        for name in ("per_class", "optimize_prototypes"):
+            check_flag(name, getattr(self, name))
         super()._check_parameters()
 
     def _make_loss(self, data: FloatArray, labels: Labels) -> ENNLoss:

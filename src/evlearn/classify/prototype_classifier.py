@@ -14,7 +14,7 @@ from evlearn.classify.base import LARGEST, EvidentialClassifier
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_networks import pack, squared_distances, unpack
 from evlearn.lbfgs import Descent, descend
-from evlearn.parameters import check_integer, check_real
+from evlearn.parameters import check_flag, check_integer, check_real
 from evlearn.threads import one_blas_thread
 
 _GRADIENT = 1e-8
@@ -46,6 +46,7 @@ class PrototypeClassifier(EvidentialClassifier):
         check_integer("n_init", self.n_init, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0)
+        check_flag("standardize", self.standardize)
 
     def _enter(self, data: FloatArray) -> FloatArray:
         """The coordinates of the network, in which squares do not overflow."""

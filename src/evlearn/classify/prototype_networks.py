@@ -16,6 +16,7 @@ from evlearn.slices import row_blocks
 
 #: The most that a prototype can say: less than everything, so that two of them never contradict each other fully.
 MOST = 0.99
+_TINY = np.finfo(np.float64).tiny  # for what may vanish
 _BLOCK_ROWS = 4096
 _Parameters = TypeVar("_Parameters", "ENNParameters", "RBFParameters")
 
@@ -45,7 +46,7 @@ class ENNParameters:
     def memberships(self) -> FloatArray:
         """The shares of the classes in each prototype."""
         squares = self.beta**2
-        return np.asarray(squares / squares.sum(axis=1, keepdims=True))
+        return np.asarray(squares / np.maximum(squares.sum(axis=1, keepdims=True), _TINY))
 
     @property
     def strengths(self) -> FloatArray:
@@ -116,7 +117,7 @@ class ENNLoss:
         value, slopes = _in_blocks(self._block, parameters, len(self.data))
         by_place, by_scale, by_member, by_strength = slopes
         members, strengths = parameters.memberships, parameters.strengths
-        norms = (parameters.beta**2).sum(axis=1, keepdims=True)
+        norms = np.maximum((parameters.beta**2).sum(axis=1, keepdims=True), _TINY)
         by_beta = 2 * parameters.beta / norms * (by_member - (by_member * members).sum(axis=1, keepdims=True))
         by_xi = (by_strength + self.mu) * strengths * (1 - strengths / MOST)
         value += self.mu * float(strengths.sum())
@@ -146,7 +147,7 @@ class ENNLoss:
             by_support -= pulls * (1 - members[:, k])
             by_member[:, k] = (pulls * supports).sum(axis=0)
         weighted = by_support * supports
-        by_strength = weighted.sum(axis=0) / parameters.strengths
+        by_strength = weighted.sum(axis=0) / np.maximum(parameters.strengths, _TINY)
         by_scale = -2 * parameters.eta * (weighted * squares).sum(axis=0)
         by_place = 2 * (parameters.eta**2)[:, None] * _pulls(weighted, data, parameters.prototypes)
         return value, [by_place, by_scale, by_member, by_strength]
@@ -218,7 +219,9 @@ class RBFLoss:
         active, squares = parameters.activations(data)
         logs = log_softmax(active @ parameters.weights, axis=1)
         likelihood = logsumexp(logs, b=self.plausibilities[rows], axis=1, keepdims=True)
-        by_score = np.exp(logs) * (1 - self.plausibilities[rows] * np.exp(-likelihood)) / len(self.data)
+        plausible = self.plausibilities[rows]
+        posterior = plausible * np.exp(np.where(plausible > 0, logs - likelihood, -np.inf))
+        by_score = (np.exp(logs) - posterior) / len(self.data)
         weighted = active * (by_score @ parameters.weights.T)
         by_scale = -parameters.gamma * (weighted * squares).sum(axis=0)
         by_place = (parameters.gamma**2)[:, None] * _pulls(weighted, data, parameters.prototypes)

@@ -20,7 +20,7 @@ from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
 from evlearn.endings import warn_if_unfinished
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import Replicates, bootstrap
-from evlearn.parameters import check_integer, check_real
+from evlearn.parameters import check_flag, check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.threads import one_blas_thread
 
@@ -231,6 +231,7 @@ class BootClus(RowwiseClusterer):
                 f"covariance_models='auto', got {self.n_clusters!r} and {self.covariance_models!r}."
             )
         check_real("confidence", self.confidence, 0, 1)
+        check_flag("include_omega", self.include_omega)
         check_integer("n_bootstrap", self.n_bootstrap, 2)
         check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
         check_partners(self.n_partners)

@@ -19,7 +19,7 @@ from evlearn.cluster.starts import STARTS, draw, make_prototypes, typical_distan
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairwise import check_constraints
 from evlearn.endings import warn_if_unfinished
-from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.parameters import check_choice, check_flag, check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.threads import one_blas_thread
 
@@ -227,6 +227,7 @@ class CECM(EvidentialClusterer):
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
+        check_flag("include_omega", self.include_omega)
         check_integer("n_init", self.n_init, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_real("alpha", self.alpha, 0)
@@ -241,7 +242,7 @@ class CECM(EvidentialClusterer):
             check_choice("focal_sets", self.focal_sets, ("full", "pairs", "simple"))
         if isinstance(self.init, str):
             check_choice("init", self.init, STARTS)
-        check_real("delta", self.delta, 0, open_low=True, or_auto=True)
+        check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
 
     def _descend(self, problem: Problem, model: EuclideanModel, data: FloatArray | None) -> Outcome:
         """From prototypes, through ECM if data for it are given, to those that respect the constraints."""

@@ -34,6 +34,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], identity: dict[str, Any]) -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise ValueError(f"checkpoint must be None or the path of a file, got {path!r}.")
         self._path = check_folder(path)
         self._identity = identity
         self._written = time.monotonic()

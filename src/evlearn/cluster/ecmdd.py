@@ -18,7 +18,7 @@ from evlearn.cluster.medoids import MedoidDescent, MedoidModel, MedoidRule, desc
 from evlearn.cluster.neighbors import check_finite
 from evlearn.cluster.pairs import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.endings import warn_if_unfinished
-from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.parameters import check_choice, check_flag, check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
@@ -246,6 +246,7 @@ class ECMdd(EvidentialClusterer):
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
+        check_flag("include_omega", self.include_omega)
         check_choice("medoids", self.medoids, ("single", "weighted"))
         if isinstance(self.focal_sets, str):
             check_choice("focal_sets", self.focal_sets, ("full", "pairs", "simple"))
@@ -255,7 +256,7 @@ class ECMdd(EvidentialClusterer):
         check_real("gamma", self.gamma, 0)
         check_real("xi", self.xi, 0)
         check_real("psi", self.psi, 1, open_low=True)
-        check_real("delta", self.delta, 0, open_low=True, or_auto=True)
+        check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
         check_integer("n_init", self.n_init, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0)

@@ -34,7 +34,7 @@ from evlearn.cluster.stochastic import descend_stochastic
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairwise import check_constraints
 from evlearn.endings import warn_if_unfinished
-from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.parameters import check_choice, check_flag, check_integer, check_range, check_real
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
@@ -307,6 +307,8 @@ class EVCLUS(RowwiseClusterer):
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
+        check_flag("include_omega", self.include_omega)
+        check_flag("shuffle", self.shuffle)
         check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
         check_integer("n_landmarks", self.n_landmarks, 2)
         check_integer("n_init", self.n_init, 1)
@@ -324,13 +326,14 @@ class EVCLUS(RowwiseClusterer):
             check_real("d0", self.d0, 0, open_low=True)
         if isinstance(self.n_partners, str):
             check_choice("n_partners", self.n_partners, ("auto", "all"))
-        elif np.ndim(self.n_partners) == 0:
+        elif np.ndim(self.n_partners) != 2:
             check_integer("n_partners", self.n_partners, 1)
 
     def _read(self, X: Any, *, reset: bool) -> FloatArray:
         data: FloatArray = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
         )
+        check_range("X", data, fitting=reset)
         if not self._precomputed:
             return data
         pair_tools.check_dissimilarities(data, square=reset)

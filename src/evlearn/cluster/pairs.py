@@ -199,7 +199,7 @@ def ring_distances(X: FloatArray, ring: npt.NDArray[Any], metric: Any) -> FloatA
     if metric == "precomputed":
         return np.asarray(X[ring, following], dtype=np.float64)
     distances = np.empty(len(ring))
-    if metric == "euclidean":
+    if isinstance(metric, str) and metric == "euclidean":
         for block in row_blocks(len(ring)):
             # Differences first: a squared norm by products loses all digits far from the origin.
             rows = X[np.append(ring[block], following[block.stop - 1])].astype(np.float64, copy=False)
@@ -526,7 +526,7 @@ def distances_between(X: FloatArray, others: FloatArray, metric: Any) -> FloatAr
     ndarray of shape (n_rows, n_others)
         Dissimilarities.
     """
-    if metric == "euclidean":
+    if isinstance(metric, str) and metric == "euclidean":
         return np.asarray(cdist(X.astype(np.float64, copy=False), others.astype(np.float64, copy=False)))
     return np.asarray(pairwise_distances(X, others, metric=metric), dtype=np.float64)
 

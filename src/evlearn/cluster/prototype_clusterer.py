@@ -22,7 +22,7 @@ from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.starts import draw, typical_distance
 from evlearn.endings import warn_if_unfinished
-from evlearn.parameters import check_integer, check_real
+from evlearn.parameters import check_flag, check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.threads import one_blas_thread
 
@@ -65,9 +65,10 @@ class PrototypeClusterer(RowwiseClusterer):
     def _check_parameters(self) -> None:
         check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
         check_integer("max_iter", self.max_iter, 1)
+        check_flag("include_omega", self.include_omega)
         check_real("tol", self.tol, 0)
         check_real("beta", self.beta, 1, open_low=True)
-        check_real("delta", self.delta, 0, open_low=True, or_auto=True)
+        check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
         check_out(self.masses_file, "masses_file")
 
     def _begin(self, rows: Rows, weights: FloatArray | None, checkpoint: Checkpoint | None) -> Progress:

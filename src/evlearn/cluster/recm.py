@@ -22,7 +22,7 @@ from evlearn.cluster.prototypes import SetCosts
 from evlearn.cluster.relational import RelationalDescent, RelationalModel, descend
 from evlearn.cluster.squares import Squares
 from evlearn.endings import warn_if_unfinished
-from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.parameters import check_choice, check_flag, check_integer, check_range, check_real
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
 
@@ -238,6 +238,8 @@ class RECM(EvidentialClusterer):
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
+        check_flag("include_omega", self.include_omega)
+        check_flag("squared_input", self.squared_input)
         check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
         check_integer("n_init", self.n_init, 1)
         check_integer("max_iter", self.max_iter, 1)
@@ -245,7 +247,7 @@ class RECM(EvidentialClusterer):
         check_real("alpha", self.alpha, 0, 100)
         check_real("beta", self.beta, 1, open_low=True)
         check_choice("nonmetric", self.nonmetric, ("clip", "shift"))
-        check_real("delta", self.delta, 0, open_low=True, or_auto=True)
+        check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
         if isinstance(self.init, str):
             check_choice("init", self.init, ("random", "kmeans"))
         if self.squared_input and not self._precomputed:
@@ -258,6 +260,7 @@ class RECM(EvidentialClusterer):
         data: FloatArray = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
         )
+        check_range("X", data, fitting=reset)
         if reset and len(data) < self.n_clusters:
             raise ValueError(
                 f"n_clusters={self.n_clusters} needs at least as many samples, and there are "

@@ -8,6 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
 
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
@@ -20,6 +21,7 @@ from evlearn.ensemble.combination import check_combination, choose_sets, combine
 from evlearn.ensemble.fusion import fuse
 from evlearn.ensemble.members import fitted_partition, predicted_partition
 from evlearn.ensemble.recovery import recover_rows
+from evlearn.parameters import check_flag, check_range
 from evlearn.partition import CredalPartition
 from evlearn.partition.relational import masses_of_block
 
@@ -183,9 +185,21 @@ class CredalEnsemble(RowwiseClusterer):
         warn_if_unfinished(state, self.n_iter_, self.max_iter, "the objective", steps="sweeps")
         return self
 
+    def _read(self, X: Any, *, reset: bool) -> FloatArray:
+        # In double precision: some clusterers predict only for rows in the precision they were fitted to.
+        data: FloatArray = validate_data(self, X, reset=reset, dtype=np.float64)
+        check_range("X", data, fitting=reset)
+        return data
+
     def _check_parameters(self) -> None:
         if not isinstance(self.clusterers, Sequence) or isinstance(self.clusterers, str) or not self.clusterers:
             raise ValueError(f"clusterers must be a list of at least one estimator, got {self.clusterers!r}.")
+        strangers = [one for one in self.clusterers if not hasattr(one, "fit") or isinstance(one, type)]
+        if strangers:
+            raise ValueError(
+                f"clusterers must be estimators such as ECM(3), got {strangers[0]!r}; they need no names."
+            )
+        check_flag("include_omega", self.include_omega)
         check_combination(self.rule, self.n_clusters, self.n_partners, self.n_init, self.tol, self.max_iter)
 
     def _publish_combination(self, state: Descent, sets: FocalSets, random: np.random.RandomState) -> None:

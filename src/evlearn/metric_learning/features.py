@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.endings import warn_if_unfinished
 from evlearn.metric_learning.pair_loss import Outcome
-from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.parameters import check_choice, check_integer, check_range, check_real
 
 #: The kernels that `pairwise_kernels` knows and that take any numbers, and "precomputed".
 KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed")
@@ -109,6 +109,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _read(self, X: Any) -> FloatArray:
         data: FloatArray = validate_data(self, X, dtype=np.float64)
+        check_range("X", data, fitting=True)
         if self._is_precomputed() and data.shape[0] != data.shape[1]:
             raise ValueError(f"X must be square when kernel='precomputed', got shape {data.shape}.")
         return data

@@ -10,6 +10,7 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.metric_learning.features import LearnsFromPairs, LinearFeatures
 from evlearn.metric_learning.known import known_pairs
 from evlearn.metric_learning.pair_loss import best_descent, only_constrained
+from evlearn.parameters import check_range
 from evlearn.threads import one_blas_thread
 
 
@@ -115,6 +116,7 @@ class PCCA(LearnsFromPairs, LinearFeatures):
         """
         self._check_pair_parameters()
         data = validate_data(self, X, dtype=np.float64)
+        check_range("X", data, fitting=True)
         random = check_random_state(self.random_state)
         objects, pairs = only_constrained(known_pairs(constraints, y, data, random, type(self).__name__))
         with one_blas_thread():

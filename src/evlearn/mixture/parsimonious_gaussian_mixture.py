@@ -16,7 +16,7 @@ from evlearn.mixture.em import Mixture, Outcome, posterior
 from evlearn.mixture.search import Candidate, Settings, bic, search
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
-from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.parameters import check_choice, check_integer, check_range, check_real
 
 
 class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -365,6 +365,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
     def _posterior(self, X: Any) -> tuple[FloatArray, FloatArray]:
         check_is_fitted(self)
         data = validate_data(self, X, dtype=np.float64, reset=False)
+        check_range("X", data, fitting=False)
         logs, shares = posterior(data, Mixture(*(array[None] for array in self._mixture())))
         return logs[0], shares[0].T
 
@@ -388,7 +389,7 @@ def _models(covariance_models: Any, n_features: int) -> list[str]:
     """The names of the models; with one attribute only their first letter matters."""
     if isinstance(covariance_models, str) and covariance_models == "auto":
         return list(ONE_DIMENSIONAL if n_features == 1 else MULTIVARIATE)
-    names = [covariance_models] if isinstance(covariance_models, str) else list(covariance_models)
+    names = list(covariance_models) if isinstance(covariance_models, (list, tuple, set)) else [covariance_models]
     if not names:
         raise ValueError("covariance_models holds no name; give at least one, or 'auto'.")
     allowed = [*MULTIVARIATE, *(ONE_DIMENSIONAL if n_features == 1 else ())]

@@ -300,7 +300,7 @@ def check_values(values: Any, name: str, fewest: int) -> Any:
         if name in NUMBERS:
             check_integer(f"each of {name}", value, fewest)
         else:
-            check_real(f"each of {name}", value, -np.inf)
+            check_real(f"each of {name}", value, -np.inf, or_infinity=True)
     if len(set(tried)) < len(tried):
         raise ValueError(f"{name} must be different numbers, got {tried}.")
     return np.array(tried)

@@ -36,7 +36,7 @@ class Dissimilarity:
         return (
             self._matrix is None
             and self._function is None
-            and (self._transformer is not None or self._metric == "euclidean")
+            and (self._transformer is not None or (isinstance(self._metric, str) and self._metric == "euclidean"))
         )
 
     def features(self, rows: FloatArray) -> FloatArray:

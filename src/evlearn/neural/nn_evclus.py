@@ -38,7 +38,7 @@ from evlearn.neural.problem import Problem
 from evlearn.neural.reading import Reader, make_reader, some, take
 from evlearn.neural.starts import example_masses, imitate
 from evlearn.neural.training import Batches, Training, known_loss, train_in_batches, train_whole
-from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.parameters import check_choice, check_flag, check_integer, check_range, check_real
 
 _WHOLE_UP_TO, _WHOLE_AT_MOST = 1000, 20_000
 _GUIDE_FROM = 10
@@ -324,6 +324,8 @@ class NNEVCLUS(RowwiseClusterer):
         for name in ("n_clusters", "n_components", "n_init", "max_iter", "patience"):
             check_integer(name, getattr(self, name), 1)
         check_integer("batch_size", self.batch_size, 2, or_auto=True)
+        for name in ("include_omega", "standardize"):
+            check_flag(name, getattr(self, name))
         for name in ("xi", "l2", "tol"):
             check_real(name, getattr(self, name), 0)
         check_real("learning_rate", self.learning_rate, 0, open_low=True, or_auto=True)
@@ -344,8 +346,10 @@ class NNEVCLUS(RowwiseClusterer):
             check_choice("dissimilarity_transform", self.dissimilarity_transform, pair_tools.TRANSFORMS)
         if isinstance(self.n_partners, str):
             check_choice("n_partners", self.n_partners, ("all",))
-        elif np.ndim(self.n_partners) == 0:
+        elif np.ndim(self.n_partners) != 2:
             check_integer("n_partners", self.n_partners, 1)
+        for size in np.atleast_1d([] if self.hidden_layer_sizes is None else self.hidden_layer_sizes):
+            check_integer("hidden_layer_sizes", size, 1)
         if isinstance(self.focal_sets, str):
             check_choice("focal_sets", self.focal_sets, ("simple", "pairs", "full"))
         if self.network is not None and not isinstance(self.network, nn.Module):
@@ -361,6 +365,7 @@ class NNEVCLUS(RowwiseClusterer):
         data: FloatArray = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
         )
+        check_range("X", data, fitting=reset)
         if not self._precomputed:
             return data
         pair_tools.check_dissimilarities(data, square=reset)
@@ -474,10 +479,15 @@ class NNEVCLUS(RowwiseClusterer):
 
     def _like(self, solver: str) -> Tensor:
         device = self.device
-        if device == "auto":
+        if isinstance(device, str) and device == "auto":
             device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
         double = solver == "lbfgs" if self.dtype == "auto" else self.dtype == "float64"
-        return torch.zeros((), dtype=torch.float64 if double else torch.float32, device=device)
+        try:
+            return torch.zeros((), dtype=torch.float64 if double else torch.float32, device=device)
+        except (RuntimeError, TypeError) as error:
+            raise ValueError(
+                f"device must be 'auto' or a device of torch that is there, got {self.device!r} ({error})."
+            ) from error
 
     @property
     def _learning_rate(self) -> float:

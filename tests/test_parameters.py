@@ -1,0 +1,109 @@
+"""Checks of parameters and of the range of numbers: what they let through, and what they say."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+
+from evlearn.classify import EvidentialKNNClassifier, EvidentialRBFClassifier
+from evlearn.cluster import ECM, EVCLUS, RECM, BootClus
+from evlearn.ensemble import CredalEnsemble
+from evlearn.metric_learning import FDA, LocalFDA
+from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.parameters import check_flag, check_range, check_real
+
+y = np.arange(30) % 3
+X = np.array([[0.0, 0], [9, 0], [0, 9]])[y] + np.random.default_rng(0).normal(size=(30, 2))
+
+
+def test_infinity_is_a_number_only_where_it_means_something():
+    check_real("delta", np.inf, 0, or_infinity=True)
+    with pytest.raises(ValueError, match=r"tol must be a number at least 0 and finite, got inf"):
+        check_real("tol", np.inf, 0)
+    assert np.isfinite(ECM(3, delta=np.inf, random_state=0).fit(X).masses_).all()
+    with pytest.raises(ValueError, match=r"beta must be a number above 1 and finite, got inf"):
+        ECM(3, beta=np.inf).fit(X)
+
+
+@pytest.mark.parametrize("value", [None, 1, "no", np.eye(2)])
+def test_a_flag_is_true_or_false(value):
+    check_flag("shuffle", np.False_)
+    with pytest.raises(ValueError, match="shuffle must be True or False, got"):
+        check_flag("shuffle", value)
+    with pytest.raises(ValueError, match="include_omega must be True or False, got"):
+        ECM(3, include_omega=value).fit(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_are_refused_exactly_when_their_squares_are_lost(dtype):
+    limits = np.finfo(dtype)
+    for one in (dtype(0), dtype(1), 0.005 * limits.max**0.5, 200 * limits.tiny**0.5):
+        check_range("X", np.array([[one]], dtype=dtype), fitting=True)
+    for one in (limits.max, -limits.max, limits.tiny):
+        with pytest.raises(ValueError, match=r"X has values of up to .* rescale X"):
+            check_range("X", np.array([[one]], dtype=dtype), fitting=True)
+    check_range("X", np.array([[limits.tiny]]), fitting=False)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [EVCLUS(3), RECM(3, metric="precomputed"), FDA(), LocalFDA(), CredalEnsemble([KMeans(3)])],
+    ids=lambda one: type(one).__name__,
+)
+def test_data_whose_squares_overflow_are_refused(model):
+    data = np.abs(X @ X.T) if getattr(model, "metric", "") == "precomputed" else X
+    with pytest.raises(ValueError, match=r"X has values of up to .* rescale X"):
+        model.fit(data * 1e300, y)
+
+
+def test_the_place_of_the_decimal_point_does_not_matter_to_evclus():
+    labels = EVCLUS(3, random_state=0).fit(X).labels_
+    for factor in (1e150, 1e-150):
+        np.testing.assert_array_equal(EVCLUS(3, random_state=0).fit(X * factor).labels_, labels)
+
+
+def test_a_row_at_the_end_of_the_world_is_an_outlier():
+    far = np.array([[1e300, -1e300]])
+    masses = ECM(3, metric="adaptive", random_state=0).fit(X).predict_mass(far).masses
+    assert masses[0, 0] > 0.999
+    with pytest.raises(ValueError, match="rescale X"):
+        ParsimoniousGaussianMixture(3, random_state=0).fit(X).predict_proba(far)
+
+
+@pytest.mark.parametrize("value", [None, 3, object()])
+def test_models_that_are_no_names_are_refused(value):
+    for model in (ParsimoniousGaussianMixture(3, covariance_models=value), BootClus(3, covariance_models=value)):
+        with pytest.raises(ValueError, match="covariance_models must be one of"):
+            model.fit(X)
+
+
+@pytest.mark.parametrize("value", ["a", object(), -1, [1, 2, np.nan]])
+def test_scales_that_are_no_numbers_are_refused(value):
+    with pytest.raises(ValueError, match="gamma must"):
+        EvidentialKNNClassifier(gamma=value).fit(X, y)
+
+
+def test_a_checkpoint_is_a_path():
+    with pytest.raises(ValueError, match="checkpoint must be None or the path of a file, got 3"):
+        ECM(3, checkpoint=3).fit(X)
+
+
+def test_partners_are_a_number_or_a_table():
+    with pytest.raises(ValueError, match="n_partners must be a whole number"):
+        EVCLUS(3, n_partners=[]).fit(X)
+
+
+def test_clusterers_have_no_names():
+    with pytest.raises(ValueError, match=r"clusterers must be estimators such as ECM\(3\), got \('a', ECM\(\)\)"):
+        CredalEnsemble([("a", ECM(3))]).fit(X)
+
+
+def test_an_ensemble_fitted_in_double_precision_predicts_in_single():
+    model = CredalEnsemble([KMeans(3, n_init=1), ECM(3)], random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(X.astype(np.float32)), model.predict(X))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+def test_labels_that_cannot_be_learned_overflow_nowhere():
+    model = EvidentialRBFClassifier(random_state=0).fit(X[:, :1] * [[1e3]], np.arange(30))
+    assert np.isfinite(model.objective_)
