@@ -23,17 +23,37 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         A temporary file beside it.
     """
     path = check_folder(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    with naming(path):
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o666 & ~umask())
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let errors of the system, such as a full disk, say which file could not be written.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, as the user knows it.
+    """
     try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        yield
+    except (FileNotFoundError, FileExistsError):
         raise
+    except OSError as error:
+        told = type(error)(f"{path} could not be written: {error}")
+        told.errno = error.errno
+        raise told from error
 
 
 def check_folder(path: str | os.PathLike[str]) -> Path:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evlearn.blocks.targets import MemoryTarget, make_target
+from evlearn.cluster import ECM
 
 VALUES = np.random.default_rng(0).random((1000, 4))
 COLUMNS = ["∅", "{0}", "{1}", "Ω"]
@@ -69,3 +70,20 @@ def test_a_full_disk_is_an_error_and_leaves_nothing_behind(tmp_path):
 
     with pytest.raises(OSError, match="No space left"):
         MappedFile("/dev/full", "<f8", VALUES.shape).write(0, VALUES)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits on files are of Unix")
+@pytest.mark.parametrize("name", ["m.npy", "m.parquet"])
+def test_masses_for_which_there_is_no_room_are_an_error_that_names_the_file(name, tmp_path):
+    import resource
+
+    model = ECM(3, random_state=0).fit(np.random.default_rng(0).random((100, 2)))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=rf"{name} could not be written: .*") as caught:
+            model.predict_mass(np.random.default_rng(1).random((20_000, 2)), out=tmp_path / name)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.__cause__ is not None
+    assert not os.listdir(tmp_path)

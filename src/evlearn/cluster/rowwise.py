@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -17,6 +17,7 @@ from evlearn.blocks.dask_rows import DaskRows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out, make_target
 from evlearn.cluster.base import EvidentialClusterer, with_names_of
+from evlearn.files import naming
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
@@ -252,13 +253,14 @@ class RowwiseClusterer(EvidentialClusterer):
         shape = (len(rows), len(self.focal_sets_))
         if isinstance(rows, DaskRows) and out is None:
             return rows.lazy(model.assign, shape[1], rows.dtype)
-        target = make_target(out, shape, rows.dtype, self.focal_sets_.labels)
-        try:
-            rows.write(model.assign, target, n_jobs=self.n_jobs)
-            masses = target.finish()
-        except BaseException:
-            target.abandon()
-            raise
+        with nullcontext() if out is None else naming(out):
+            target = make_target(out, shape, rows.dtype, self.focal_sets_.labels)
+            try:
+                rows.write(model.assign, target, n_jobs=self.n_jobs)
+                masses = target.finish()
+            except BaseException:
+                target.abandon()
+                raise
         return masses if isinstance(masses, Path) else CredalPartition(masses, self.focal_sets_, validate=False)
 
     def _view(self, X: Any, method: str, dtype: Any, rule: str = "plausibility") -> Any:
