@@ -206,6 +206,10 @@ BROKEN = {
     "other sets": lambda d: learned(d, {"focal_sets_": {"focal sets": {"frame": 2, "sets": [[], [0]]}}}),
     "a giant frame": lambda d: learned(d, {"focal_sets_": {"focal sets": {"frame": 10**12, "sets": [[], [0]]}}}),
     "nothing learned": lambda d: step(d, {"learned": {}}),
+    "no word on pipelines": lambda d: {key: value for key, value in d.items() if key != "pipeline"},
+    "a missing number": lambda d: inner(d, "prototypes", [2, 2], [1.0, None, 2.0, 3.0]),
+    "too many attributes": lambda d: learned(d, {"n_features_in_": 10**15}),
+    "no model": lambda d: learned(d, {"_model": None}),
 }
 
 

@@ -9,7 +9,9 @@ single key: ``{"array": ...}``, ``{"tuple": ...}``, ``{"float": "inf"}``, ``{"fo
 import json
 import math
 import os
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,7 @@ from evlearn.partition.storage import read_focal_sets
 
 SCHEMA = "evlearn.model"
 VERSION = 1
+_MOST_FEATURES = 10_000_000  # beyond that a number in a file is an error, and would fill the memory
 
 _CLUSTERERS = (BPEC, BootClus, CCM, CECM, ECM, ECMdd, EKNNClus, EVCLUS, RECM)
 _TRANSFORMERS = (
@@ -155,12 +158,12 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         steps = [_decode_estimator(step) for step in document["steps"]]
         if not steps or (len(steps) > 1 and not document["pipeline"]):
             raise ValueError(f"it has {len(steps)} steps and is no pipeline")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-        reason = "its structure is broken" if isinstance(error, (KeyError, RecursionError)) else str(error)
+        return Pipeline(steps) if document["pipeline"] else steps[0][1]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ArithmeticError) as error:
+        reason = "its structure is broken" if isinstance(error, (LookupError, RecursionError)) else str(error)
         raise ValueError(
             f"{path.name} is not a model that can be read: {reason}. Write such files with evlearn.save_model."
         ) from error
-    return Pipeline(steps) if document["pipeline"] else steps[0][1]
 
 
 def _check_name(path: str | os.PathLike[str]) -> Path:
@@ -212,6 +215,7 @@ def _decode_estimator(document: dict[str, Any]) -> tuple[str, BaseEstimator]:
         setattr(estimator, key, _decode(value))
     check_is_fitted(estimator)
     _check_consistent(estimator)
+    _check_usable(estimator)
     return str(document["name"]), estimator
 
 
@@ -223,6 +227,17 @@ def _check_consistent(estimator: Any) -> None:
         raise ValueError(f"its model is for {n_features} attributes, and n_features_in_ is not")
     if model is not None and model.focal_sets != estimator.focal_sets_:
         raise ValueError("its model and focal_sets_ are about other sets")
+
+
+def _check_usable(estimator: Any) -> None:
+    """Whatever is missing, or of another kind than it should be, shows when it is used."""
+    n_features = estimator.n_features_in_
+    if not isinstance(n_features, int) or not 0 < n_features <= _MOST_FEATURES:
+        raise ValueError(f"n_features_in_ is {n_features!r}")
+    ask = getattr(estimator, "predict", None) or estimator.transform
+    with warnings.catch_warnings(), np.errstate(all="ignore"), suppress(ValueError):  # of values, not of structure
+        warnings.simplefilter("ignore")
+        ask(np.ones((1, n_features)))
 
 
 # Values
@@ -277,6 +292,8 @@ def _decode(value: Any) -> Any:
 def _decode_array(content: dict[str, Any]) -> Any:
     if content["type"] not in _ARRAY_TYPES:
         raise ValueError(f"it has an array of {content['type']!r}")
+    if None in content["values"]:
+        raise ValueError("it has an array with a value that is missing")
     dtype = object if content["type"] == "str" else np.dtype(content["type"])
     return np.array(content["values"], dtype=dtype).reshape(content["shape"])
 
