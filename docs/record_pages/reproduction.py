@@ -1,0 +1,168 @@
+"""Published numbers beside ours: counts, tables, the cells that differ and why, and curves of figures."""
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from record_pages.tables import provenance, table
+
+PARTS = ("nnevclus", "kcevclus", "bootclus", "slides")
+MANY_COLUMNS = 11
+
+
+def parts(read):
+    """All that the page includes."""
+    found = {name: results for name in PARTS if (results := read_if_there(read, name))}
+    cells = [one for results in found.values() for one in results["cells"]]
+    figures = {f"figure_{number}": figure for number, figure in draw(found["kcevclus"]).items()}
+    return {
+        "counts": counts(cells),
+        **{f"tables_{name}": beside(found.get(name)) for name in PARTS},
+        "differences": differences(cells),
+        "without_data": without_data(found.values()),
+        "made": "".join(provenance(results) for results in found.values()),
+        **figures,
+    }
+
+
+def read_if_there(read, name):
+    try:
+        return read(f"reproduction_{name}")
+    except FileNotFoundError:
+        return None
+
+
+def counts(cells):
+    """How many cells of each table agree."""
+    rows = [
+        (name, len(some), sum(one["within"] for one in some), share(some))
+        for name, some in [*by(cells, "table").items(), ("**all**", cells)]
+    ]
+    return table(("table", "cells", "within tolerance", "share"), rows, widths=(55, 15, 15, 15))
+
+
+def share(cells):
+    return f"{100 * sum(one['within'] for one in cells) / len(cells):.0f} %"
+
+
+def by(cells, key):
+    """The cells in groups, in the order in which these begin."""
+    groups = {}
+    for one in cells:
+        groups.setdefault(one[key], []).append(one)
+    return groups
+
+
+def beside(results):
+    """Each table of a paper, ours / published; columns such as "Iris: ARI" become a table for each quantity."""
+    if results is None:
+        return "No results yet.\n\n"
+    texts = []
+    for name, some in by(results["cells"], "table").items():
+        split = [one | dict(zip(("column", "quantity"), one["column"].split(": "), strict=False)) for one in some]
+        if all("quantity" in one for one in split):
+            texts += [one_table(f"{name}, {quantity}", group) for quantity, group in by(split, "quantity").items()]
+        else:
+            texts.append(one_table(name, some))
+    return "".join(texts)
+
+
+def one_table(name, cells):
+    """As rows and columns, or as a list where these would be mostly empty."""
+    title = f"{name}: ours / published; tolerance {tolerances(cells)}"
+    rows, columns = by(cells, "row"), by(cells, "column")
+    if len(columns) > MANY_COLUMNS or len(cells) < 0.5 * len(rows) * len(columns):
+        lines = [(one["row"], one["column"], pair(one)) for one in cells]
+        return table(("", "", "ours / published"), lines, title=title)
+    places = {(one["row"], one["column"]): one for one in cells}
+    lines = [(row, *(pair(places.get((row, column))) for column in columns)) for row in rows]
+    return table(("", *columns), lines, title=title)
+
+
+def tolerances(cells):
+    values = dict.fromkeys(one["tolerance"] for one in cells)
+    return ", ".join("ours is not longer" if value is None else f"{value:g}" for value in values)
+
+
+def pair(one):
+    """Two numbers, in bold if they differ."""
+    if one is None:
+        return None
+    text = f"{number(one['ours'])} / {number(one['published'])}".replace(" ", "\N{NO-BREAK SPACE}")
+    return text if one["within"] else f"**{text}**"
+
+
+def number(value):
+    """As many digits as say something."""
+    return f"{value:.4g}" if abs(value) >= 10 or value == int(value) else f"{value:.3g}"
+
+
+def differences(cells):
+    """The cells that are not within tolerance, and what was measured about them."""
+    rows = [
+        (
+            one["table"],
+            f"{one['row']}; {one['column']}",
+            number(one["published"]),
+            number(one["ours"]),
+            one["cause"],
+        )
+        for one in cells
+        if not one["within"]
+    ]
+    return table(("table", "cell", "published", "ours", "what was measured"), rows, widths=(15, 20, 8, 8, 49))
+
+
+def without_data(results):
+    """What cannot be compared, and why."""
+    rows = [
+        (one["table"], one["cells"] or None, one["reason"]) for found in results for one in found["without_data"]
+    ]
+    return table(("what", "cells", "why"), rows, widths=(40, 10, 50))
+
+
+# Figures of the k-CEVCLUS paper
+
+
+def draw(results):
+    """Figures 5 to 7 and 9."""
+    with matplotlib.rc_context({"svg.hashsalt": "evlearn", "font.size": 9}):
+        figures = {name: curves(name, figure) for name, figure in results["figures"].items()}
+        return figures | {"9": expansion(results["expansion"])}
+
+
+def curves(name, figure):
+    """ARI, CPU seconds and nonspecificity against the number of distances, and of constraints."""
+    picture = Figure(figsize=(8, 5), layout="constrained")
+    axes = picture.subplots(2, 3, sharex="row")
+    for row, (part, key, label) in enumerate(
+        (("by_distances", "k", "distances of each object"), ("by_constraints", "constraints", "constraints"))
+    ):
+        points = figure[part]
+        x = np.arange(len(points)) if part == "by_distances" else [point[key] for point in points]
+        for one, quantity in zip(axes[row], ("ari", "cpu", "nonspecificity"), strict=True):
+            quartiles(one, x, points, quantity, color="black")
+            one.set(xlabel=label, ylim=(0, None))
+            if part == "by_distances":
+                one.set_xticks(x, [point[key] for point in points])
+    for one, title in zip(axes[0], ("ARI", "CPU seconds", "nonspecificity"), strict=True):
+        one.set_title(title)
+    picture.suptitle(f"Figure {name}: {figure['data']}")
+    return picture
+
+
+def expansion(results):
+    """ARI against the number of constraints, for some numbers of neighbours that they are handed on to."""
+    picture = Figure(figsize=(8, 3.2), layout="constrained")
+    for axes, (name, points) in zip(picture.subplots(1, len(results), sharey=True), results.items(), strict=True):
+        for K, some in by(points, "K").items():
+            quartiles(axes, [point["constraints"] for point in some], some, "ari", label=f"K = {K}")
+        axes.set(title=f"Figure 9: {name}", xlabel="constraints before expansion")
+    picture.axes[0].set_ylabel("ARI")
+    picture.axes[0].legend(frameon=False, loc="lower right")
+    return picture
+
+
+def quartiles(axes, x, points, quantity, **style):
+    low, middle, high = np.array([point[quantity] for point in points]).T
+    axes.errorbar(x, middle, yerr=[middle - low, high - middle], marker="o", markersize=3, capsize=2, **style)

@@ -1,0 +1,105 @@
+"""The committed comparison with published numbers, and a short version of it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import bootclus
+import record
+import reproduction_bootclus
+import reproduction_kcevclus
+import reproduction_slides
+from reproduction import PARTS
+
+pytestmark = pytest.mark.usefixtures("shared")
+# Of the difference between a few runs and the committed mean over many.
+STANDARD_ERRORS = 4
+
+
+def is_there(part):
+    return (record.RESULTS / f"reproduction_{part}.json").exists()
+
+
+@pytest.fixture(scope="module")
+def committed():
+    """All committed cells, by table, row and column."""
+    found = [one for part in PARTS if is_there(part) for one in record.read(f"reproduction_{part}")["cells"]]
+    return {(one["table"], one["row"], one["column"]): one for one in found}
+
+
+def assert_as_committed(cells, committed):
+    """Numbers are those of the committed file: exactly, or as far as chance allows."""
+    assert cells
+    for one in cells:
+        before = committed[one["table"], one["row"], one["column"]]
+        room = 1e-3
+        if before["spread"]:
+            room += STANDARD_ERRORS * before["spread"] * np.sqrt(1 / before["runs"] + 1 / one["runs"])
+        assert abs(one["ours"] - before["ours"]) <= room, (one, before)
+
+
+def test_nine_tenths_of_the_published_cells_agree_and_the_others_are_explained(committed):
+    within = [one["within"] for one in committed.values()]
+    assert np.mean(within) >= 0.9
+    unexplained = [one for one in committed.values() if not one["within"] and not one["cause"]]
+    assert not unexplained, unexplained[:3]
+
+
+def test_what_is_said_to_agree_is_within_tolerance_or_better_than_published(committed):
+    for one in committed.values():
+        above = one["ours"] - one["published"]
+        if one["tolerance"] is not None and abs(above) <= one["tolerance"]:
+            assert one["within"], one
+        if one["within"]:
+            assert above <= (one["tolerance"] or 0) + 1e-6, one
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_constraints_help_as_much_as_before(committed, number):
+    cells = reproduction_kcevclus.table(number, reproduction_kcevclus.load_small(), 3, quick=True)
+    assert_as_committed(cells, committed)
+
+
+def test_some_distances_are_enough_and_expanded_constraints_help_as_before(committed):
+    data = reproduction_kcevclus.load_large()
+    before = record.read("reproduction_kcevclus")
+    for name, point in [
+        *((one["data"], one["by_constraints"][-2]) for one in before["figures"].values()),
+        *((name, points[2]) for name, points in before["expansion"].items()),
+    ]:
+        xi, quantile, k = reproduction_kcevclus.LARGE[name]
+        asked = point["constraints"], xi, quantile, k
+        found = reproduction_kcevclus.quartiles(data[name], asked, 3, n_neighbors=point.get("K", 0))
+        for quantity in ("ari", "nonspecificity"):
+            low, middle, high = point[quantity]
+            assert abs(found[quantity][1] - middle) <= 2 * (high - low) + 0.02, (name, point)
+
+
+@pytest.mark.parametrize(("number", "model"), bootclus.TRUE.items())
+def test_intervals_cover_the_truth_as_often_as_before(committed, number, model):
+    rows = [row for seed in range(4) for row in bootclus.measure(number, seed, 200, {model: model})]
+    for level in bootclus.LEVELS:
+        for kind in ("CI", "BelPl"):
+            inside = [row[4] for row in rows if row[1] == level and row[3] == kind]
+            before = committed[f"Bootclus, Table {1 + number}", f"{level:.2f}, {kind}", f"{model}: coverage"]
+            room = 0.02 + STANDARD_ERRORS * before["spread"] / np.sqrt(len(inside))
+            assert abs(np.mean(inside) - before["ours"]) <= room
+
+
+@pytest.mark.parametrize("part", ["example", "irises", "diabetes", "cells_in_blood"])
+def test_the_bootclus_paper_comes_out_as_before(committed, part):
+    study = getattr(reproduction_bootclus, part)
+    assert_as_committed(study() if part == "example" else study(1), committed)
+
+
+def test_the_lectures_come_out_as_before(committed):
+    assert_as_committed(reproduction_slides.study(quick=True)["cells"], committed)
+
+
+def test_results_say_where_they_come_from():
+    for part in filter(is_there, PARTS):
+        found = record.read(f"reproduction_{part}")
+        assert found["command"].startswith("python benchmarks/reproduction.py")
+        assert found["versions"]["evidential-learn"]
+        assert json.dumps(found["without_data"])
