@@ -108,7 +108,7 @@ def check_real(
     infinite = abs(number) == float("inf") and not or_infinity
     if not low <= number <= high or (open_low and number == low) or infinite:
         bound = f"above {low:g}" if open_low else f"at least {low:g}"
-        upper = f" and at most {high:g}" if high < float("inf") else "" if or_infinity else " and finite"
+        upper = f" and at most {high:g}" if high < float("inf") else " and finite" if infinite else ""
         other = "'auto' or " if or_auto else ""
         raise ValueError(f"{name} must be {other}a number {bound}{upper}, got {value!r}.")
 
@@ -127,7 +127,7 @@ def check_range(name: str, values: Any, *, fitting: bool) -> None:
     """
     limits = np.finfo(values.dtype)
     largest = float(max(values.max(initial=0), -values.min(initial=0)))
-    too_large = largest > 0.01 * float(limits.max) ** 0.5
+    too_large = largest > 0.1 * float(limits.max) ** 0.5
     too_small = fitting and 0 < largest < 100 * float(limits.tiny) ** 0.5
     if too_large or too_small:
         precision = " in single precision" if limits.bits == 32 else ""

@@ -333,9 +333,10 @@ class EVCLUS(RowwiseClusterer):
         data: FloatArray = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
         )
-        check_range("X", data, fitting=reset)
         if not self._precomputed:
+            check_range("X", data, fitting=reset)
             return data
+        check_range("X", data.astype(np.float64, copy=False), fitting=reset)
         pair_tools.check_dissimilarities(data, square=reset)
         return pair_tools.symmetric_dissimilarities(data) if reset else data
 

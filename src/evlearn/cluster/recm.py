@@ -260,7 +260,6 @@ class RECM(EvidentialClusterer):
         data: FloatArray = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
         )
-        check_range("X", data, fitting=reset)
         if reset and len(data) < self.n_clusters:
             raise ValueError(
                 f"n_clusters={self.n_clusters} needs at least as many samples, and there are "
@@ -268,6 +267,7 @@ class RECM(EvidentialClusterer):
             )
         if not self._precomputed:
             return data
+        check_range("X", data.astype(np.float64, copy=False), fitting=reset)
         check_dissimilarities(data, square=reset)
         if not reset:
             return data
