@@ -53,28 +53,36 @@ def variants(name, method, large):
 
 
 def attempt(method, data, scale, n_starts, changes):
-    """The ARI of the best start, or None where there is no fit; "points" are drawn where the data are."""
-    if changes.get("init") == "points":
-        X = data.scaled(scale)
-        size = data.n_clusters, X.shape[1]
-        points = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), size=size)
-        n_starts, changes = 1, changes | {"init": points}
+    """The ARI of the best start, or None where there is no fit."""
+    if changes.get("init") in ("points", "middle"):
+        n_starts, changes = (
+            1,
+            changes | {"init": first_points(data.scaled(scale), data.n_clusters, changes["init"])},
+        )
     try:
         return repeat(method, data, scale, 1, n_starts, **changes).best[0]
     except ValueError:
         return None
 
 
+def first_points(X, n_clusters, where):
+    """Prototypes drawn in the box around the data, or in their middle."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    points = np.random.default_rng(0).uniform(low, high, size=(n_clusters, X.shape[1]))
+    return points if where == "points" else X.mean(axis=0) + 0.01 * (points - X.mean(axis=0))
+
+
 def open_settings(method, name):
     """Parameters that the paper does not fix."""
-    many = name in ("Glass", "Segment", "S2", "S4", "D31")
-    network = grid(d0_quantile=(0.5, 0.2, 0.1) if many else (0.9, 0.6), tol=(1e-2, 1e-4))
+    large = name in ("Segment", "S2", "S4", "D31")
+    quantiles = (0.5, 0.2, 0.1) if large or name == "Glass" else (0.9, 0.6)
+    network = grid(d0_quantile=quantiles, tol=(1e-2, 1e-4))
     return {
-        "EVCLUS": grid(d0_quantile=(0.9, 0.6, 0.5, 0.2, 0.1), focal_sets=("simple", "pairs")),
+        "EVCLUS": grid(d0_quantile=quantiles, focal_sets=("simple",) if large else ("simple", "pairs")),
         "NN-EV": network,
         "NN-EV-bp": network,
         "ECM": grid(init=("random", "kmeans"), delta=(5, "auto")),
-        "CCM": grid(init=("random", "points", "kmeans"), delta=(5, "auto"), tol=(1e-6, 1e-3)),
+        "CCM": grid(init=("random", "points", "middle", "kmeans"), tol=(1e-6, 1e-3)),
         "sECMdd": grid(
             metric=("euclidean", "sqeuclidean"),
             focal_sets=("simple", "pairs"),

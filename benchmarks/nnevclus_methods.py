@@ -17,6 +17,7 @@ from evlearn.neural import NNEVCLUS
 STARTS = 5
 NEIGHBORS = 50
 LARGE = 1000  # objects; from here on fits take seconds
+FEW_SAMPLES = ("Wine", "Heart", "Glass", "Segment")
 SCALES = {"raw": None, "standardised": StandardScaler(), "from 0 to 1": MinMaxScaler()}
 
 
@@ -76,8 +77,11 @@ class Runs(NamedTuple):
 def protocol(name, method, n_fives=None, n_starts=None):
     """The runs of a cell of Table 3, and its settings in words."""
     data = load(name)
-    raw = method == "Bootclus" or (name == "Iris" and method in ("EVCLUS", "NN-EV", "NN-EV-bp"))
-    scale, changes = "raw" if raw else "standardised", {"d0_quantile": 0.6} if raw and "EV" in method else {}
+    scale, changes = "standardised", {}
+    if name == "Iris" and method in ("EVCLUS", "NN-EV", "NN-EV-bp"):
+        scale, changes = "raw", {"d0_quantile": 0.6}
+    elif method == "Bootclus":
+        scale, changes = "raw", {"n_bootstrap": 30} if name in FEW_SAMPLES else {}
     usual = effort(method, len(data.X))
     n_fives, n_starts = n_fives or usual[0], n_starts or usual[1]
     runs = repeat(method, data, scale, n_fives, n_starts, **changes)
@@ -88,8 +92,8 @@ def protocol(name, method, n_fives=None, n_starts=None):
 def effort(method, n_objects):
     """How many times the best of how many starts: fewer where a fit takes seconds."""
     if n_objects <= LARGE:
-        return (1 if method.startswith("NN") else 5), STARTS
-    return (1 if "EV" in method else 2), (2 if method == "NN-EV-bp" else STARTS)
+        return (3 if method.startswith("NN") else 5), STARTS
+    return (1 if method.startswith("NN") else 3), (2 if method == "NN-EV-bp" else STARTS)
 
 
 def repeat(method, data, scale, n_fives, n_starts=STARTS, **changes):
