@@ -11,7 +11,7 @@ from evlearn.datasets import make_bananas, make_gaussian_mixture
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 FILES = {"glass": "glass_uci", "heart": "heart_statlog"}
-OF_PAPERS = ("iris", "wine", "seeds", "heart", "glass", "ecoli", "segment", "s2", "d31", "fourclass", "protein")
+OF_PAPERS = ("iris", "wine", "seeds", "fourclass", "protein", "heart", "glass", "ecoli", "segment", "d31", "s2")
 GENERATED = ("bananas_1000", "gaussians_1000", "outliers_1000", "outliers_10000", "outliers_100000")
 OUTLIERS = 0.03  # as a share of the others
 
