@@ -88,29 +88,27 @@ def pair(one):
     """Two numbers, in bold if they differ."""
     if one is None:
         return None
-    text = f"{number(one['ours'])} / {number(one['published'])}".replace(" ", "\N{NO-BREAK SPACE}")
+    text = " / ".join(numbers(one)).replace(" ", "\N{NO-BREAK SPACE}")
     return text if one["within"] else f"**{text}**"
 
 
-def number(value):
-    """As many digits as say something."""
-    return f"{value:.4g}" if abs(value) >= 10 or value == int(value) else f"{value:.3g}"
+def numbers(one):
+    """Ours and the published number, with as many digits as their tolerance calls for."""
+    fine = one["tolerance"] is not None and one["tolerance"] < 0.002
+    values = one["ours"], one["published"]
+    return tuple(f"{value:.4g}" if fine or abs(value) >= 10 else f"{round(value, 3):g}" for value in values)
 
 
 def differences(cells):
     """The cells that are not within tolerance, and what was measured about them."""
-    rows = [
-        (
-            one["table"],
-            f"{one['row']}; {one['column']}",
-            number(one["published"]),
-            number(one["ours"]),
-            one["cause"],
-        )
-        for one in cells
-        if not one["within"]
-    ]
-    return table(("table", "cell", "published", "ours", "what was measured"), rows, widths=(15, 20, 8, 8, 49))
+    lines = []
+    for name, some in by([one for one in cells if not one["within"]], "table").items():
+        lines += [f"**{name}**", ""]
+        for one in some:
+            ours, value = numbers(one)
+            lines += [f"- {one['row']}; {one['column']}: published {value}, ours {ours}. {one['cause']}"]
+        lines.append("")
+    return "\n".join(lines) + "\n"
 
 
 def without_data(results):
