@@ -37,8 +37,8 @@ def parts(read):
         "papers": quality(results, OF_PAPERS),
         "best": best_of_each(results),
         "doubt": doubt(results),
-        "gaussians": generated(results, "gaussians_1000"),
-        "outliers": generated(results, "outliers_1000"),
+        "gaussians": generated(results, "gaussians_1000", ("pair_error", "covered")),
+        "outliers": generated(results, "outliers_1000", ("outliers_found", "false_alarms")),
         "bananas": quality(results, ("bananas_1000",)),
         "sizes": sizes(results),
         "criterion": criterion(results),
@@ -144,11 +144,10 @@ def usable(entries, data, name):
     return average(entries.get((data, name)), "consistency") is not None
 
 
-def generated(results, data):
-    """What is known where the truth is known: outliers, and the true probability of pairs."""
+def generated(results, data, more):
+    """What is known where the truth is known: outliers, or the true probability of pairs."""
     entries = {name: entry for (where, name), entry in of_kind(results, "cluster").items() if where == data}
-    columns = ["ari", "consistency", "nonspecificity", "outliers_found", "false_alarms", "pair_error", "covered"]
-    kept = [name for name in columns if any(name in entry for entry in entries.values())]
+    kept = ["ari", "consistency", "nonspecificity", *more]
     rows = [
         [shown(name), *(written(average(entries[name], column)) for column in kept)]
         for name in methods([(data, name) for name in entries])
