@@ -32,7 +32,7 @@ def parts(read):
     """Texts and figures of the page."""
     results = read("peers_side_by_side")
     return {
-        "provenance": provenance(results),
+        "provenance": provenance(results) + incomplete(results),
         "limit": f"{results['limit']} seconds of CPU",
         "papers": quality(results, OF_PAPERS),
         "best": best_of_each(results),
@@ -48,6 +48,18 @@ def parts(read):
         "others": others(read),
         "figure": figure(results),
     }
+
+
+def incomplete(results):
+    """What to say of data of the papers that not all methods were run on."""
+    missing = ", ".join(not_complete(of_kind(results, "cluster")))
+    return f"This run was not finished: some methods are missing on {missing}.\n\n" if missing else ""
+
+
+def not_complete(entries):
+    """Data of the papers, with attributes, on which some methods were not run that were run on Iris."""
+    expected = [name for data, name in entries if data == "iris"]
+    return [d for d in OF_PAPERS if d != "protein" and any((d, name) not in entries for name in expected)]
 
 
 def package(method):
@@ -105,7 +117,7 @@ def best_of_each(results):
     """The best of ours and the best of the others on each data set, chosen with the truth in hand."""
     entries = of_kind(results, "cluster")
     rows, differences = [], []
-    for data in dict.fromkeys(data for data, _ in entries):
+    for data in dict.fromkeys(data for data, _ in entries if data not in not_complete(entries)):
         found = {name: average(entries.get((data, name)), "ari") for name in methods(entries)}
         ranks = sorted((name for name in found if found[name] is not None), key=lambda name: -found[name])
         our = next((name for name in ranks if package(name) == "evidential-learn"), None)
