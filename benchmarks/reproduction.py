@@ -30,7 +30,6 @@ def show(cells):
             print(
                 f"  {one['table']}, {one['row']}, {one['column']}: {one['published']} {one['ours']} {one['cause']}"
             )
-    print(f"together {sum(one['within'] for one in cells)} of {len(cells)}")
 
 
 def main():
@@ -38,11 +37,14 @@ def main():
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="a few cells and runs only, and nothing is written")
     options = parser.parse_args()
+    cells = []
     for part in options.parts or PARTS:
         found = importlib.import_module(f"reproduction_{part}").study(options.quick)
         show(found["cells"])
+        cells += found["cells"]
         if not options.quick:
             record.write(f"reproduction_{part}", found)
+    print(f"all parts: {sum(one['within'] for one in cells)} of {len(cells)} agree")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """The committed comparison with published numbers, and a short version of it."""
 
+import importlib
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,6 +98,16 @@ def test_the_bootclus_paper_comes_out_as_before(committed, part):
 
 def test_the_lectures_come_out_as_before(committed):
     assert_as_committed(reproduction_slides.study(quick=True)["cells"], committed)
+
+
+def test_the_page_includes_what_is_made_of_the_results(committed, monkeypatch):
+    docs = Path(__file__).parents[2] / "docs"
+    monkeypatch.syspath_prepend(docs)
+    pages = importlib.import_module("record_pages")
+    made = importlib.import_module("record_pages.reproduction").parts(pages.read)
+    page = (docs / "record" / "reproduction.rst").read_text()
+    assert set(re.findall(r"generated/reproduction_(\w+)\.", page)) == set(made)
+    assert f" {len(committed)}\n" in made["counts"]
 
 
 def test_results_say_where_they_come_from():
