@@ -324,8 +324,8 @@ def cells_in_blood(n_draws):
     if not chosen["within"]:
         behind = [f"{table.loc['VVV'].min() - table.min(axis=None):.0f}" for table in tables]
         chosen["cause"] = (
-            f"In these draws BIC prefers {', '.join(best)}, and VVV is behind by {', '.join(behind)}: which model wins "
-            "depends on the draw, and that of the paper was not published."
+            f"In these draws BIC prefers {', '.join(best)}, and VVV is behind by {', '.join(behind)}: which model "
+            "wins depends on the draw, and that of the paper was not published."
         )
     numbers = [table.loc["VVV"].idxmin() for table in tables]
     sizes = [neighbouring_sets(some) for some in draws]
