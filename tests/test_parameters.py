@@ -107,3 +107,10 @@ def test_an_ensemble_fitted_in_double_precision_predicts_in_single():
 def test_labels_that_cannot_be_learned_overflow_nowhere():
     model = EvidentialRBFClassifier(random_state=0).fit(X[:, :1] * [[1e3]], np.arange(30))
     assert np.isfinite(model.objective_)
+
+
+def test_neighbours_of_very_different_scales_overflow_nowhere():
+    rows = np.array([1e-150] * 8 + [2e-150] * 3 + [0, 1e8, 1e-150])[:, None]
+    labels = np.array([0, 0, 1, 0, 1, 0, 2, 1, 0, 0, 2, 2, 2, 0])
+    model = EvidentialKNNClassifier().fit(rows, labels)
+    assert np.isfinite(model.predict_mass(rows).masses).all()

@@ -5,7 +5,7 @@ the frame. With crisp labels the combination has a closed form; with soft ones c
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -131,7 +131,7 @@ class CrispEvidence:
     ) -> FloatArray:
         """The masses of objects, see `Evidence`."""
         classes = self.codes[neighbors]
-        supports = alpha * np.exp(-(gamma**2)[classes] * squares)
+        supports = alpha * _fading((gamma**2)[classes], squares)
         masses = np.zeros((len(classes), len(self.focal_sets)))
         masses[:, 1:-1] = self._sum_by_class(-np.log1p(-supports), classes)
         weights_to_masses(masses[:, 1:])
@@ -216,7 +216,7 @@ class SoftEvidence:
         self, neighbors: npt.NDArray[np.int32], squares: FloatArray, gamma: FloatArray, alpha: float
     ) -> tuple[FloatArray, FloatArray]:
         """Masses of the nonempty sets, and how they change with the scale."""
-        supports = alpha * np.exp(-(gamma[0] ** 2) * squares)[:, :, None]
+        supports = alpha * _fading(gamma[0] ** 2, squares)[:, :, None]
         denials = self.denials[neighbors]
         logs = np.log1p(-supports * denials).sum(axis=1)
         slopes = (2 * gamma[0] * squares[:, :, None] * supports * denials / (1 - supports * denials)).sum(axis=1)
@@ -273,3 +273,9 @@ def first_scales(labels: Labels, data: FloatArray) -> npt.NDArray[np.float64]:
 def _mean_square(group: FloatArray) -> float:
     """The mean squared distance of two different objects: twice the sum of the variances."""
     return float(2 * group.var(axis=0, ddof=1).sum())
+
+
+def _fading(scales: Any, squares: FloatArray) -> FloatArray:
+    """What is left of evidence at squared distances: nothing, where their product is beyond all numbers."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(-scales * squares))
