@@ -3,7 +3,7 @@
 Every public estimator gets every hostile input of robustness_inputs (robustness_grid), random ones for minutes
 (robustness_fuzz), and there are trials with files, threads, workers and disks (robustness_trials). The results go
 to ``benchmarks/results/robustness.json``. With ``--quick`` the parameters, random inputs and trials are left out,
-and what was found is printed only.
+and what was found is printed only. With ``--only-random`` the rest of the file, with its command, is kept.
 """
 
 import argparse
@@ -33,8 +33,13 @@ LETTERS = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=10, help="how long to try random inputs")
+    parser.add_argument("--only-random", action="store_true", help="keep what was found, but try random inputs")
     parser.add_argument("--quick", action="store_true", help="data only, and write nothing")
     options = parser.parse_args()
+    if options.only_random:
+        command = f"python benchmarks/robustness.py --only-random --minutes {options.minutes:g}"
+        write(record.read("robustness") | {"fuzzing": fuzzing.run(options.minutes) | {"command": command}})
+        return
     outcomes = list(watched(cells(parameters=not options.quick)))
     for cell, (outcome, message) in outcomes:
         if outcome in FAILURES:
@@ -42,7 +47,10 @@ def main():
     print(Counter(outcome for _, (outcome, _) in outcomes))
     if options.quick:
         return
-    found = summary(outcomes) | {"trials": trials.run(), "fuzzing": fuzzing.run(options.minutes)}
+    write(summary(outcomes) | {"trials": trials.run(), "fuzzing": fuzzing.run(options.minutes)})
+
+
+def write(found):
     record.write("robustness", found, packages=["torch", "hypothesis", "dask", "pyarrow", "pandas"])
 
 

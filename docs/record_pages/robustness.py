@@ -1,0 +1,113 @@
+"""Parts of the page on hostile input."""
+
+from collections import Counter
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from .tables import provenance, table
+
+COLOURS = {"-": "white", "o": "#9ecae1", "w": "#fdd49e", "r": "#d9d9d9"}
+MEANINGS = {"o": "result in order", "w": "in order, with a warning", "r": "refused, with a reason"}
+FAILED = "#cb181d"
+STAGES = ("fit", "new data")
+
+
+def parts(read):
+    """The parts, by name."""
+    found = read("robustness")
+    return {
+        "provenance": provenance(found),
+        "counts": counts(found),
+        "grid": grid(found),
+        "inputs": "".join(of_group(found, group) for group in found["groups"]),
+        "parameters": of_parameters(found),
+        "fuzzing": of_fuzzing(found["fuzzing"]),
+        "trials": table(
+            ["tried", "ended", "what happened"],
+            [[one["what"].rstrip("."), one["outcome"], one["happened"]] for one in found["trials"]],
+            widths=[30, 10, 60],
+        ),
+        "messages": table(
+            ["times", "message"], [[count, literal(message)] for message, count in found["messages"]], [8, 92]
+        ),
+    }
+
+
+def counts(found):
+    """The outcomes of all cells."""
+    all_cells = sum(found["counts"].values())
+    told = ", ".join(f"{count} {outcome}" for outcome, count in found["counts"].items())
+    failures = all_cells - sum(found["counts"].get(one, 0) for one in ("ok", "warned", "refused"))
+    return (
+        f"{len(found['estimators'])} estimators and variants, {all_cells} cells: {told}. "
+        f"**{failures} failures.**\n\n"
+    )
+
+
+def grid(found):
+    """Inputs by estimators, as colours."""
+    names = [one for members in found["groups"].values() for one in members]
+    names += [one for one in found["new data"] if one not in names]
+    letters = list(COLOURS)
+    figure = Figure(figsize=(13, 17), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    for ax, stage in zip(axes, STAGES, strict=True):
+        rows = [found[stage].get(one, "-" * len(found["estimators"])) for one in names]
+        codes = [[letters.index(one) if one in letters else len(letters) for one in row] for row in rows]
+        colours = ListedColormap([*COLOURS.values(), FAILED])
+        ax.pcolormesh(np.array(codes), cmap=colours, vmin=-0.5, vmax=len(letters) + 0.5, edgecolors="white")
+        ax.set_xticks(np.arange(len(found["estimators"])) + 0.5, found["estimators"], rotation=90)
+        ax.set_title("training" if stage == "fit" else "new data")
+        ax.xaxis.tick_top()
+        ax.tick_params(length=0)
+    axes[0].set_yticks(np.arange(len(names)) + 0.5, names)
+    axes[0].invert_yaxis()
+    legend = [Patch(color=COLOURS[one], label=meaning) for one, meaning in MEANINGS.items()]
+    figure.legend(handles=[*legend, Patch(color=FAILED, label="failure")], loc="outside lower center", ncols=4)
+    return figure
+
+
+def of_group(found, group):
+    """How many estimators took an input, with and without a warning, and how many refused it."""
+    rows = []
+    members = found["groups"][group]
+    for one in members:
+        row = [one]
+        for stage in STAGES:
+            letters = Counter(found[stage].get(one, "").replace("-", ""))
+            row += [letters[letter] or None for letter in "owr"]
+            row.append(sum(letters.values()) - sum(letters[letter] for letter in "owr") or None)
+        rows.append(row)
+    header = [group, "ok", "warned", "refused", "failed", "new: ok", "warned", "refused", "failed"]
+    return table(header, rows, widths=[36, *[8] * 8])
+
+
+def of_parameters(found):
+    """How each value was received by all parameters."""
+    rows = []
+    for k, value in enumerate(found["parameter values"]):
+        letters = Counter(row[k] for rows in found["parameters"].values() for row in rows.values())
+        taken, refused = letters["o"] + letters["w"], letters["r"]
+        rows.append([value, taken, refused, letters.total() - taken - refused])
+    return table(["value", "accepted", "refused", "failed"], rows)
+
+
+def of_fuzzing(fuzzing):
+    """How many random inputs there were, and how they ended."""
+    total = Counter()
+    for outcomes in fuzzing["counts"].values():
+        total.update(outcomes)
+    told = ", ".join(f"{count} {outcome}" for outcome, count in total.most_common())
+    again = f" This part was run again on its own: ``{fuzzing['command']}``." if "command" in fuzzing else ""
+    return (
+        f"Hypothesis drew small data of all kinds, with parameters, for {fuzzing['minutes']:g} minutes: "
+        f"{total.total()} fits, {told}; {len(fuzzing['failures'])} failures.{again}\n\n"
+    )
+
+
+def literal(text):
+    """A text as it is."""
+    return f"``{text.replace('`', chr(39)).strip()}``"

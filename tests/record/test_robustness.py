@@ -1,0 +1,111 @@
+"""No hostile input ends in an error that does not help, in numbers that are none, or never."""
+
+import importlib.util
+import inspect
+
+import pytest
+
+import record
+import robustness
+import robustness_fuzz
+import robustness_inputs as inputs
+import robustness_trials
+from robustness_grid import FAILURES, ROOMS, Subject, cells, judged, run, subjects, watched
+
+RANKS = {"ok": 0, "warned": 1, "refused": 2}
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    return dict(watched(cells(parameters=False)))
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return record.read("robustness")
+
+
+def test_no_hostile_input_ends_badly(outcomes):
+    failures = {cell: outcome for cell, outcome in outcomes.items() if outcome[0] in FAILURES}
+    assert not failures
+
+
+def test_no_outcome_is_worse_than_the_committed_one(outcomes, committed):
+    worse = []
+    for (name, stage, one), (outcome, message) in outcomes.items():
+        if name not in committed["estimators"] or one not in committed[stage]:
+            continue
+        letter = committed[stage][one][committed["estimators"].index(name)]
+        if letter != "-" and RANKS[outcome] > RANKS[committed["letters"][letter]]:
+            worse.append((name, stage, one, outcome, message))
+    assert not worse
+
+
+def test_every_estimator_and_input_is_in_the_record(committed):
+    assert committed["estimators"] == list(subjects())
+    assert list(committed["fit"]) == robustness.all_inputs()
+    assert list(committed["new data"]) == list(inputs.NEW)
+
+
+def test_the_record_holds_no_failure(committed):
+    assert not set(committed["counts"]) & set(FAILURES)
+    assert [trial["outcome"] for trial in committed["trials"]] == ["ok"] * len(robustness_trials.TRIALS)
+    assert not committed["fuzzing"]["failures"]
+
+
+def test_no_public_estimator_is_forgotten():
+    for room in ROOMS:
+        module = importlib.import_module(f"evlearn.{room}")
+        public = [name for name in module.__all__ if hasattr(getattr(module, name), "fit")]
+        assert public
+        assert set(public) <= set(subjects())
+
+
+@pytest.mark.parametrize("name", ["ECM", "EVCLUS", "RECM", "EvidentialRBFClassifier", "KernelPCCA"])
+def test_hostile_parameters_are_refused_or_harmless(name):
+    known, fitted = subjects(), {}
+    for cell in cells([name]):
+        if cell[1] == "parameters":
+            assert run(known, fitted, *cell)[0] not in FAILURES, cell
+
+
+@pytest.mark.parametrize("name", ["ECM", "EVCLUS", "EvidentialNeuralClassifier", "FDA"])
+def test_random_inputs_end_well(name):
+    outcomes, failures = robustness_fuzz.fuzz(subjects()[name], 0, 20)
+    assert not failures
+    assert sum(outcomes.values()) == 20
+
+
+@pytest.mark.parametrize("trial", [robustness_trials.damaged_files, robustness_trials.existing_targets])
+def test_a_trial_ends_well(trial):
+    assert trial()
+
+
+class Bad:
+    """Not an estimator: what it does is what should be noticed."""
+
+    def __init__(self):
+        pass
+
+    def fit(self, X, y=None):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("work", "outcome"),
+    [
+        (lambda: [][1], "bad error"),
+        (lambda: int("a"), "bad error"),
+        (lambda: "masses gave NaN", "bad numbers"),
+        (lambda: "other labels", "other result"),
+        (lambda: __import__("numpy").array([1.0]) / 0 is None, "NumPy warning"),
+        (lambda: None, "ok"),
+    ],
+)
+def test_what_is_bad_is_called_bad(work, outcome):
+    subject = Subject(Bad, {})
+    assert "fit" in dict(inspect.getmembers(Bad))
+    found = judged(lambda: work() or None, subject)
+    assert found[0] == outcome
