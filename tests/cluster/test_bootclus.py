@@ -22,6 +22,7 @@ from evlearn.cluster.bootclus import masses_from_intervals, on_single_clusters
 from evlearn.cluster.intervals import percentile_intervals
 from evlearn.datasets import make_gaussian_mixture, same_cluster_probability
 from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.mixture import bootstrap as bootstrap_module
 from evlearn.mixture.bootstrap import bootstrap
 from evlearn.partition import CredalPartition
 from measuring import peak_bytes
@@ -409,11 +410,21 @@ def test_degenerate_data_end_in_a_message(X, options, message):
         BootClus(n_bootstrap=20, random_state=0, **options).fit(X)
 
 
-def test_a_cluster_too_small_to_resample_ends_in_a_message():
+def test_a_cluster_that_most_resamples_break_is_fitted_to_the_others_with_a_warning():
     # Three objects of their own can be fitted once, but most resamples have fewer different ones.
     random = np.random.default_rng(0)
     X = np.vstack([random.standard_normal((40, 2)), [[50, 50], [51, 50], [50, 51]]])
-    with pytest.raises(ValueError, match=r"could not be fitted to 10 resamples in turn.*simpler covariance model"):
+    with pytest.warns(UserWarning, match=r"VVV could be fitted to 50 of \d+ resamples only.*simpler covariance"):
+        model = BootClus(2, covariance_models="VVV", n_bootstrap=50, random_state=0).fit(X)
+    assert np.isfinite(model.masses_).all()
+    assert len(set(model.labels_[40:]) | set(model.labels_[:40])) == 2
+
+
+def test_a_cluster_that_all_resamples_break_ends_in_a_message(monkeypatch):
+    monkeypatch.setattr(bootstrap_module, "_DRAWS", 2)
+    random = np.random.default_rng(0)
+    X = np.vstack([random.standard_normal((40, 2)), [[50, 50], [51, 50], [50, 51]]])
+    with pytest.raises(ValueError, match=r"could not be fitted to 2 resamples in turn.*simpler covariance model"):
         BootClus(2, covariance_models="VVV", n_bootstrap=50, random_state=0).fit(X)
 
 

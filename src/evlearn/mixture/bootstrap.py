@@ -19,8 +19,8 @@ from evlearn.parameters import check_shape
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
 
-# How often a sample is drawn again after one to which the model could not be fitted.
-_DRAWS = 10
+# How many samples are drawn for one to which the model can be fitted, before that is given up.
+_DRAWS = 100
 _ESTIMATORS_AT_A_TIME = 10
 
 Report = Callable[[int], None]
@@ -137,7 +137,7 @@ def bootstrap(
     Raises
     ------
     ValueError
-        If the model cannot be fitted to ten samples in turn.
+        If the model cannot be fitted to a hundred samples in turn.
     """
     if isinstance(mixture, ParsimoniousGaussianMixture):
         units = Units.of(X)
@@ -146,6 +146,7 @@ def bootstrap(
         parts = _collect(_gaussian_part, arguments, n_bootstrap, size, random, n_jobs, report)
         arrays = zip(*(part[0] for part in parts), strict=True)
         found: Replicates = GaussianReplicates(Mixture(*map(np.concatenate, arrays)), units)
+        _warn_of_refused(sum(part[2] for part in parts), sum(len(part[1]) for part in parts), mixture.model_)
         return found, _objects_first(np.concatenate([part[1] for part in parts]))
     start = _from_here(mixture)
     parts = _collect(_fitted_part, (start, X), n_bootstrap, _ESTIMATORS_AT_A_TIME, random, n_jobs, report)
@@ -176,14 +177,15 @@ def _collect(
 
 def _gaussian_part(
     X: FloatArray, start: FloatArray, model: str, settings: dict[str, Any], number: int, seed: int
-) -> tuple[Mixture, FloatArray]:
-    """Some mixtures, and the probabilities (n_replicates, n_components, n_samples) of all objects."""
-    random = np.random.RandomState(seed)
+) -> tuple[Mixture, FloatArray, int]:
+    """Some mixtures, the probabilities (n_replicates, n_components, n_samples), and how many samples it took."""
+    random, drawn = np.random.RandomState(seed), 0
     found: list[Any] = [None] * number
     missing = list(range(number))
     with one_blas_thread():
         for _ in range(_DRAWS):
             weights = np.array([_counts(random, len(X)) for _ in missing])
+            drawn += len(missing)
             starts = np.broadcast_to(start, (len(missing), *start.shape))
             outcomes = run_em(X, starts, model, weights=weights, **settings)
             for place, outcome in zip(missing, outcomes, strict=True):
@@ -193,12 +195,23 @@ def _gaussian_part(
                 mixture = Mixture(
                     *(np.stack(arrays) for arrays in zip(*(one.mixture for one in found), strict=True))
                 )
-                return mixture, np.stack([one.responsibilities.T for one in found]).astype(np.float32)
+                return mixture, np.stack([one.responsibilities.T for one in found]).astype(np.float32), drawn
     raise ValueError(
         f"the model {model} with {start.shape[1]} components could not be fitted to {_DRAWS} resamples in turn: "
         f"{found[missing[0]].problem}. Some clusters have too few objects for it; try fewer clusters or a simpler "
         "covariance model such as 'EII' or 'EEE'."
     )
+
+
+def _warn_of_refused(drawn: int, fitted: int, model: str) -> None:
+    if drawn > 2 * fitted:
+        warnings.warn(
+            f"the model {model} could be fitted to {fitted} of {drawn} resamples only, because some clusters are "
+            "too small for it; intervals are those of these resamples, and may be too narrow. Try fewer clusters "
+            "or a simpler covariance model such as 'EII' or 'EEE'.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _counts(random: np.random.RandomState, n_objects: int) -> FloatArray:
