@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from record_pages.tables import provenance, table
 
 PARTS = ("nnevclus", "kcevclus", "bootclus", "slides")
-MANY_COLUMNS = 11
+COLUMNS_AT_A_TIME = 6
 
 
 def parts(read):
@@ -68,20 +68,27 @@ def beside(results):
 
 
 def one_table(name, cells):
-    """As rows and columns, or as a list where these would be mostly empty."""
-    title = f"{name}: ours / published; tolerance {tolerances(cells)}"
-    rows, columns = by(cells, "row"), by(cells, "column")
-    if len(columns) > MANY_COLUMNS or len(cells) < 0.5 * len(rows) * len(columns):
+    """As rows and columns, a few columns at a time; or as a list where these would be mostly empty."""
+    title = f"{name}: ours / published; {rule(cells)}"
+    rows, columns = list(by(cells, "row")), list(by(cells, "column"))
+    if len(cells) < 0.5 * len(rows) * len(columns):
         lines = [(one["row"], one["column"], pair(one)) for one in cells]
         return table(("", "", "ours / published"), lines, title=title)
     places = {(one["row"], one["column"]): one for one in cells}
-    lines = [(row, *(pair(places.get((row, column))) for column in columns)) for row in rows]
-    return table(("", *columns), lines, title=title)
+    text = ""
+    for first in range(0, len(columns), COLUMNS_AT_A_TIME):
+        some = columns[first : first + COLUMNS_AT_A_TIME]
+        lines = [(row, *(pair(places.get((row, column))) for column in some)) for row in rows]
+        text += table(("", *some), lines, title=title)
+    return text
 
 
-def tolerances(cells):
+def rule(cells):
+    """When numbers agree."""
     values = dict.fromkeys(one["tolerance"] for one in cells)
-    return ", ".join("ours is not longer" if value is None else f"{value:g}" for value in values)
+    if None in values:
+        return "ours should be less"
+    return f"tolerance {', '.join(f'{value:g}' for value in values)}"
 
 
 def pair(one):
