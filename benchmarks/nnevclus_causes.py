@@ -16,7 +16,7 @@ from nnevclus_methods import LARGE, SCALES, load, protocol, repeat, words
 def cause(one, runs, tried):
     """What was measured about a cell, in words; `tried` are other settings, in words, each with its ARI."""
     text, ari = min(tried, key=lambda pair: abs(pair[1] - one["published"]))
-    nearest = f"Of {len(tried)} settings that the paper leaves open, the nearest is {ari:.3f}: {text}."
+    nearest = f"Of {len(tried)} other settings, the nearest is {ari:.3f}: {text}."
     return f"{nearest} {starts(one, runs)}" if len(runs.singles) > 1 else nearest
 
 
@@ -103,7 +103,7 @@ def grid(**values):
 
 def others(name):
     """The same data with other attributes."""
-    return {"Glass": ["Glass without Id"]}.get(name, [])
+    return {"Glass": ["Glass without Id"], "Segment": ["Segment without places"]}.get(name, [])
 
 
 def models(name, published):
@@ -118,10 +118,11 @@ def models(name, published):
         found[model] = mixture.bic_, adjusted_rand_score(data.y, mixture.predict(data.X))
     chosen = min(found, key=lambda model: found[model][0])
     nearest = min(found, key=lambda model: abs(found[model][1] - published))
-    excess = found[nearest][0] - found[chosen][0]
+    text = f"{name}: BIC chooses {chosen} (ARI of the mixture {found[chosen][1]:.3f}); "
+    if nearest == chosen:
+        text += "no other model is nearer."
+    else:
+        excess = found[nearest][0] - found[chosen][0]
+        text += f"{nearest} is nearest ({found[nearest][1]:.3f}), and its BIC is {excess:.0f} worse."
     lost = [model for model in MULTIVARIATE if model not in found]
-    text = (
-        f"{name}: BIC chooses {chosen} (ARI of the mixture {found[chosen][1]:.3f}); the published number is "
-        f"nearest to that of {nearest} ({found[nearest][1]:.3f}), whose BIC is {excess:.0f} worse."
-    )
     return text + (f" Singular for {', '.join(lost)}." if lost else "")

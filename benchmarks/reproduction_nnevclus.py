@@ -265,43 +265,44 @@ def protein_runs(method, D, y, n_fives, **changes):
 # Tables 4 and 8: CPU seconds
 
 
-def cpu(table, row, column, seconds, spent, how, lowest=None, aris=None):
-    """CPU seconds agree if ours are fewer, and the ARI is not more than 0.05 below that of Table 3."""
-    one = cell(table, row, f"{column}, CPU seconds", seconds, spent, float("inf"), how)
-    good = aris is None or np.mean(aris) >= lowest - ARI
-    one["tolerance"] = None
-    one["within"] = bool(one["ours"] < seconds and good)
-    one["settings"] += "; agrees if ours are fewer" + ("" if aris is None else f", ARI {np.mean(aris):.2f}")
+def cpu(table, row, column, seconds, spent, how):
+    """CPU seconds agree if ours are fewer."""
+    one = cell(table, row, f"{column}, CPU seconds", seconds, spent, 0, f"{how}; agrees if ours are fewer")
+    one |= {"tolerance": None, "within": one["ours"] < seconds}
     tell(one)
     return one
 
 
-def large_times(methods=("EVCLUS", "NN-EVCLUS", "ECM", "CCM"), n_runs=2):
-    """Table 4: two large data sets."""
-    lowest = {(row["dataset"], row["method"]): row["ari"] for row in published("nnevclus_table03")}
+def large_times(methods=("EVCLUS", "NN-EVCLUS", "ECM", "CCM"), n_runs=5):
+    """Table 4: two large data sets; the best run must not be worse than in Table 3, either."""
+    goals = {(row["dataset"], row["method"]): row["ari"] for row in published("nnevclus_table03")}
     cells = []
     for row in published("nnevclus_table04"):
         if row["method"] not in methods:
             continue
         name, method = row["dataset"], row["method"].replace("NN-EVCLUS", "NN-EV")
-        data = load(name)
-        X = data.scaled("standardised")
-        changes = {
-            "EVCLUS": {"n_partners": 1000},
-            "NN-EV": {"hidden_layer_sizes": (30,), "batch_size": len(X) // 30, "learning_rate": 0.001},
-        }.get(method, {})
-        spent, aris = [], []
-        for seed in range(n_runs):
-            began = time.process_time()
-            model = fit(method, X, data.n_clusters, seed, **changes)
-            spent.append(time.process_time() - began)
-            aris.append(adjusted_rand_score(data.y, model.labels_))
-        how = words(settings(method, data.n_clusters) | changes)
-        limit = float(lowest[name, method])
-        cells.append(
-            cpu(f"{PAPER}, Table 4", name, row["method"], float(row["cpu_s_mean"]), spent, how, limit, aris)
-        )
+        spent, ari, how = timed(method, load(name), n_runs)
+        one = cpu(f"{PAPER}, Table 4", name, row["method"], float(row["cpu_s_mean"]), spent, how)
+        one["within"] = one["within"] and bool(ari >= float(goals[name, method]) - ARI)
+        one["settings"] += f", and the ARI of the best run, {ari:.2f}, not more than 0.05 below that of Table 3"
+        cells.append(one)
     return cells
+
+
+def timed(method, data, n_runs):
+    """CPU seconds of runs as Section 4.1 describes them, the ARI of the best, and settings in words."""
+    X = data.scaled("standardised")
+    changes = {
+        "EVCLUS": {"n_partners": 1000},  # 500, drawn by as many others again
+        "NN-EV": {"hidden_layer_sizes": (30,), "batch_size": len(X) // 30, "learning_rate": 0.001},
+    }.get(method, {})
+    spent, found = [], []
+    for seed in range(n_runs):
+        began = time.process_time()
+        model = fit(method, X, data.n_clusters, seed, **changes)
+        spent.append(time.process_time() - began)
+        found.append((model.objective_, adjusted_rand_score(data.y, model.labels_)))
+    return spent, min(found)[1], words(settings(method, data.n_clusters) | changes)
 
 
 def constrained_times():
@@ -309,7 +310,7 @@ def constrained_times():
     cells = []
     for name, of in (("Glass", "Glass+Id"), ("Iris", "Iris")):
         X, y = nn_constraints.load(of, SHARED)
-        draws = [nn_constraints.one_draw(of, X, y, 200, draw) for draw in range(2)]
+        draws = [nn_constraints.one_draw(of, X, y, 200, draw) for draw in range(5)]
         for row in published("nnevclus_table08"):
             if row["dataset"] == name:
                 spent = [draw[row["method"]]["cpu_seconds"] for draw in draws]
