@@ -3,6 +3,9 @@
 import importlib.util
 import inspect
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import record
@@ -10,6 +13,8 @@ import robustness
 import robustness_fuzz
 import robustness_inputs as inputs
 import robustness_trials
+from evlearn.cluster import BPEC, CCM, ECM, EVCLUS
+from evlearn.neural import NNEVCLUS
 from robustness_grid import FAILURES, ROOMS, Subject, cells, judged, run, subjects, watched
 
 RANKS = {"ok": 0, "warned": 1, "refused": 2}
@@ -109,3 +114,16 @@ def test_what_is_bad_is_called_bad(work, outcome):
     assert "fit" in dict(inspect.getmembers(Bad))
     found = judged(lambda: work() or None, subject)
     assert found[0] == outcome
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e300])
+@pytest.mark.parametrize(
+    "estimator",
+    [ECM(2), CCM(2), BPEC(2), EVCLUS(2, solver="landmark"), NNEVCLUS(2, solver="rmsprop")],
+    ids=lambda one: type(one).__name__,
+)
+def test_numbers_whose_squares_are_lost_are_refused_in_files_too(tmp_path, estimator, scale):
+    X = np.random.default_rng(0).normal(size=(200, 2)) * scale
+    pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1]}), tmp_path / "data.parquet")
+    with pytest.raises(ValueError, match=r"X has values .* rescale X|X has values .* squares"):
+        estimator.fit(tmp_path / "data.parquet")

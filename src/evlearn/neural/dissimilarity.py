@@ -8,6 +8,7 @@ from evlearn.belief.types import FloatArray, IntArray
 from evlearn.blocks import Rows
 from evlearn.cluster.pairs import Transform, distances_between, symmetric_dissimilarities
 from evlearn.neural.reading import some, take
+from evlearn.parameters import check_range
 
 _SCALE_SAMPLE = 2000
 
@@ -145,7 +146,9 @@ def make_transform(
         The transform.
     """
     chosen = some(len(rows), _SCALE_SAMPLE, random)
-    square = dissimilarity.square(chosen, take(rows, chosen))
+    sample = take(rows, chosen)
+    check_range("X", sample, fitting=True)
+    square = dissimilarity.square(chosen, sample)
     used = square[~np.eye(len(chosen), dtype=bool)]
     ranks = np.sort(used) if isinstance(kind, str) and kind == "rank" else None
     scale = float(np.quantile(used, d0_quantile)) if d0 is None else float(d0)
