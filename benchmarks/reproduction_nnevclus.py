@@ -145,10 +145,10 @@ def at_most(one):
     return one
 
 
-def fit_network(X, n_hidden, seed=0, **changes):
+def fit_network(X, n_hidden, **changes):
     """The network of Example 4."""
     given = {"focal_sets": "pairs", "hidden_layer_sizes": (n_hidden,), "init": "random", "tol": 1e-4} | changes
-    return NNEVCLUS(4, guide=None, random_state=seed, **given).fit(X)
+    return NNEVCLUS(4, guide=None, random_state=0, **given).fit(X)
 
 
 def architecture():
@@ -157,7 +157,7 @@ def architecture():
     table = f"{PAPER}, Figure 14"
     by_units = {units: new_loss(X, new, units) for units in (5, 10, 20, 45, 60)}
     by_penalty = {penalty: new_loss(X, new, 50, l2=penalty) for penalty in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)}
-    how = "test loss divided by the least of all tried; mean of 2 networks, 1000 new objects"
+    how = "test loss divided by the least of all tried; best of 3 networks, 1000 new objects"
     cells = []
     for row, tried, at in (("plateau at n_H = 45", by_units, 45), ("best lambda = 1e-5", by_penalty, 1e-5)):
         cells.append(cell(table, row, "loss ratio", 1.0, tried[at] / min(tried.values()), 0.1, how))
@@ -168,16 +168,12 @@ def architecture():
 
 
 def new_loss(X, new, n_hidden, **changes):
-    """The mean loss (9) of new objects under networks from two seeds."""
-    squares = squareform(pdist(new, "sqeuclidean"))
-    losses = []
-    for seed in range(2):
-        model = fit_network(X, n_hidden, seed, outlier_model="svm", **changes)
-        masses = np.asarray(model.predict_mass(new).masses)
-        targets = 1 - np.exp(np.log(0.05) * squares / model.d0_**2)
-        errors = (masses @ model.focal_sets_.conflict_matrix @ masses.T - targets) ** 2
-        losses.append((errors.sum() - np.trace(errors)) / (len(new) * (len(new) - 1)))
-    return float(np.mean(losses))
+    """The loss (9) of new objects under the best of three networks: random starts often end in a poor minimum."""
+    model = fit_network(X, n_hidden, outlier_model="svm", n_init=3, **changes)
+    masses = np.asarray(model.predict_mass(new).masses)
+    targets = 1 - np.exp(np.log(0.05) * squareform(pdist(new, "sqeuclidean")) / model.d0_**2)
+    errors = (masses @ model.focal_sets_.conflict_matrix @ masses.T - targets) ** 2
+    return float((errors.sum() - np.trace(errors)) / (len(new) * (len(new) - 1)))
 
 
 def circles(quick):
