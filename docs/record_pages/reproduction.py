@@ -12,24 +12,17 @@ COLUMNS_AT_A_TIME = 6
 
 def parts(read):
     """All that the page includes."""
-    found = {name: results for name in PARTS if (results := read_if_there(read, name))}
+    found = {name: read(f"reproduction_{name}") for name in PARTS}
     cells = [one for results in found.values() for one in results["cells"]]
     figures = {f"figure_{number}": figure for number, figure in draw(found["kcevclus"]).items()}
     return {
         "counts": counts(cells),
-        **{f"tables_{name}": beside(found.get(name)) for name in PARTS},
+        **{f"tables_{name}": beside(results) for name, results in found.items()},
         "differences": differences(cells),
         "without_data": without_data(found.values()),
         "made": "".join(provenance(results) for results in found.values()),
         **figures,
     }
-
-
-def read_if_there(read, name):
-    try:
-        return read(f"reproduction_{name}")
-    except FileNotFoundError:
-        return None
 
 
 def counts(cells):
@@ -55,8 +48,6 @@ def by(cells, key):
 
 def beside(results):
     """Each table of a paper, ours / published; columns such as "Iris: ARI" become a table for each quantity."""
-    if results is None:
-        return "No results yet.\n\n"
     texts = []
     for name, some in by(results["cells"], "table").items():
         split = [one | dict(zip(("column", "quantity"), one["column"].split(": "), strict=False)) for one in some]
