@@ -39,10 +39,16 @@ def versions(*packages):
     return found
 
 
+def command(argv):
+    """What was typed, without the folders of this machine."""
+    words = ["FOLDER" if Path(word).is_absolute() else word for word in argv[1:]]
+    return " ".join(["python", f"benchmarks/{Path(argv[0]).name}", *words])
+
+
 def write(name, found, packages=()):
     """Write a study's results; `name` begins with reproduction, peers, scale or robustness."""
     facts = {
-        "command": " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]]),
+        "command": command(sys.argv),
         "date": datetime.date.today().isoformat(),
         "machine": machine(),
         "versions": versions(*packages),
