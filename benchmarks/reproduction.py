@@ -43,7 +43,7 @@ def main():
         show(found["cells"])
         cells += found["cells"]
         if not options.quick:
-            record.write(f"reproduction_{part}", found)
+            record.write(f"reproduction_{part}", found, packages=("torch",))
     print(f"all parts: {sum(one['within'] for one in cells)} of {len(cells)} agree")
 
 
