@@ -40,3 +40,9 @@ def cell(table, row, column, published, ours, tolerance, settings=""):
 def without_data(table, reason, n_cells):
     """A published table, or a part of it, that cannot be compared, and why."""
     return {"table": table, "reason": reason, "cells": n_cells}
+
+
+def room_for_chance(before, runs, rounding=1e-3):
+    """How far a mean over `runs` may be from the one on record: four standard errors, and rounding."""
+    spread = before["spread"] or 0.0
+    return rounding + 4 * spread * (1 / before["runs"] + 1 / runs) ** 0.5

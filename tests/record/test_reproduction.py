@@ -13,11 +13,10 @@ import record
 import reproduction_bootclus
 import reproduction_kcevclus
 import reproduction_slides
+from cells import room_for_chance
 from reproduction import PARTS
 
 pytestmark = pytest.mark.usefixtures("shared")
-# Of the difference between a few runs and the committed mean over many.
-STANDARD_ERRORS = 4
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +31,7 @@ def assert_as_committed(cells, committed):
     assert cells
     for one in cells:
         before = committed[one["table"], one["row"], one["column"]]
-        room = 1e-3
-        if before["spread"]:
-            room += STANDARD_ERRORS * before["spread"] * np.sqrt(1 / before["runs"] + 1 / one["runs"])
+        room = room_for_chance(before, one["runs"])
         assert abs(one["ours"] - before["ours"]) <= room, (one, before)
 
 
@@ -82,7 +79,7 @@ def test_intervals_cover_the_truth_as_often_as_before(committed, number, model):
         for kind in ("CI", "BelPl"):
             inside = [row[4] for row in rows if row[1] == level and row[3] == kind]
             before = committed[f"Bootclus, Table {1 + number}", f"{level:.2f}, {kind}", f"{model}: coverage"]
-            room = 0.02 + STANDARD_ERRORS * before["spread"] / np.sqrt(len(inside))
+            room = room_for_chance(before, len(inside), 0.02)
             assert abs(np.mean(inside) - before["ours"]) <= room
 
 

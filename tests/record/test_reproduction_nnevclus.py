@@ -5,11 +5,10 @@ import pytest
 
 import record
 import reproduction_nnevclus
+from cells import room_for_chance
 from nnevclus_methods import load, repeat
 
 pytestmark = pytest.mark.usefixtures("shared")
-# Of the difference between a few runs and the committed mean over more.
-STANDARD_ERRORS = 4
 LOSS = 0.02  # relative
 
 
@@ -22,9 +21,8 @@ def committed():
 
 def assert_as_committed(ours, before, runs=1):
     """A number is the committed one: exactly, or as far as chance allows."""
-    room = LOSS * abs(before["ours"]) if before["column"] == "loss" else 1e-3
-    if before["spread"]:
-        room += STANDARD_ERRORS * before["spread"] * np.sqrt(1 / before["runs"] + 1 / runs)
+    rounding = LOSS * abs(before["ours"]) if before["column"] == "loss" else 1e-3
+    room = room_for_chance(before, runs, rounding)
     assert abs(ours - before["ours"]) <= room, (ours, before)
 
 
