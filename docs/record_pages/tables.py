@@ -24,7 +24,8 @@ def provenance(results):
     """By which command, when, on what and with what a file of results was made."""
     machine = results["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items() if version)
+    note = f" {results['note']}" if "note" in results else ""
     return (
         f"Made by ``{results['command']}`` on {results['date']}: {machine['processor']}, {machine['cores']} "
-        f"cores, {machine.get('memory_gb', '?')} GB; {versions}.\n\n"
+        f"cores, {machine.get('memory_gb', '?')} GB; {versions}.{note}\n\n"
     )
