@@ -18,7 +18,7 @@ import statistics
 import sys
 import time
 import warnings
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
@@ -50,19 +50,24 @@ def estimator(n_features, max_iter):
     return ECM(CLUSTERS, init=starts(n_features), delta=DELTA, tol=0, max_iter=max_iter, random_state=0)
 
 
+_SEEN = {}
+
+
 def cpu():
-    """CPU seconds of this process and of all below it."""
-    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    return sum(sum(member.cpu_times()[:2]) for member in family)
+    """CPU seconds of this process and of all below it, also of those that have ended since the last look."""
+    for member in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+        with suppress(psutil.Error):
+            _SEEN[member.pid] = sum(member.cpu_times()[:2])
+    return sum(_SEEN.values())
 
 
-def measure(fit, iterations):
+def measure(fit, iterations, clock=cpu):
     """CPU and wall seconds of an iteration: those of a long fit less those of a short one."""
     marks = []
     for count in (1, 1 + iterations):
-        start = cpu(), time.perf_counter()
+        start = clock(), time.perf_counter()
         model = fit(count)
-        marks.append((cpu() - start[0], time.perf_counter() - start[1]))
+        marks.append((clock() - start[0], time.perf_counter() - start[1]))
     return *((long - short) / iterations for short, long in zip(*marks, strict=True)), model
 
 
@@ -176,13 +181,14 @@ def compare(name, rows, iterations, rounds):
     """An engine and the bare loop in turns; the ratio is that to the bare loops before and after."""
     with ENGINES[name]() as fit:
         fit(rows, 1)  # workers start, and read what they import
-        bare = [measure(lambda count: bare_kernel(rows, count), iterations)[0]]
+        # The bare loop is this process alone; meanwhile an engine may end or begin processes of its own.
+        bare = [measure(lambda count: bare_kernel(rows, count), iterations, time.process_time)[0]]
         engine, wall = [], []
         for _ in range(rounds):
             seconds, elapsed, model = measure(lambda count: fit(rows, count), iterations)
             engine.append(seconds)
             wall.append(elapsed)
-            bare.append(measure(lambda count: bare_kernel(rows, count), iterations)[0])
+            bare.append(measure(lambda count: bare_kernel(rows, count), iterations, time.process_time)[0])
         children = [child.memory_info().rss for child in psutil.Process().children(recursive=True)]
     around = [(before + after) / 2 for before, after in pairwise(bare)]
     ratios = sorted(one / other for one, other in zip(engine, around, strict=True))

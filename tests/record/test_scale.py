@@ -1,0 +1,84 @@
+"""The scale study: what was measured keeps its promises, and a short version still gives the same."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import forecast
+import record
+import scale
+import small_data
+from big_data import generate
+from engine import compare
+from evlearn.blocks import open_rows
+
+SIX_GIGABYTES = 6e9
+
+
+@pytest.fixture(scope="module")
+def sizes():
+    return record.read("scale_sizes")["runs"]
+
+
+def find(sizes, method, way, n_rows):
+    return next(one for one in sizes if (one["method"], one["way"], one["rows"]) == (method, way, n_rows))
+
+
+def one_pass(run):
+    """CPU of reading, of one iteration and of writing masses."""
+    laps = run["laps"]
+    return laps["read"]["cpu"] + laps["fit"]["cpu"] / run["iterations"] + laps["masses"]["cpu"]
+
+
+@pytest.mark.parametrize("method", ["ecm", "evclus"])
+@pytest.mark.parametrize("way", scale.WAYS)
+def test_a_hundred_million_rows_went_through_two_processes_in_six_gigabytes(sizes, method, way):
+    run = find(sizes, method, way, 10**8)
+    assert run["peak_bytes"] < SIX_GIGABYTES
+    assert run["held_to_bytes"] in (None, int(SIX_GIGABYTES))
+    assert run["largest_error_of_masses"] < 1e-5
+    assert run["ari"] > 0.99
+    assert run["outliers_found"] > 0.99
+
+
+@pytest.mark.parametrize("method", ["ecm", "evclus"])
+def test_cpu_grows_little_faster_than_rows(sizes, method):
+    small, large = (one_pass(find(sizes, method, "files", n_rows)) for n_rows in (10**7, 10**8))
+    assert math.log10(large / small) < 1.25
+
+
+def test_the_forecast_follows_from_the_other_files():
+    committed, now = record.read("scale_forecast"), forecast.measure()
+    assert {name: committed[name] for name in now} == now
+
+
+def test_the_model_of_costs_is_within_a_factor_of_four_of_what_was_measured():
+    for one in record.read("scale_forecast")["check"]:
+        assert 0.5 < one["ratio"] < 4
+
+
+@pytest.mark.parametrize(("method", "way"), [("ecm", "files"), ("evclus", "collection")])
+def test_a_hundred_thousand_rows_end_as_they_did(sizes, tmp_path, method, way):
+    settings = SimpleNamespace(folder=tmp_path, limit=0)
+    now, committed = scale.in_a_process(settings, method, way, 10**5), find(sizes, method, way, 10**5)
+    assert "failed" not in now
+    assert now["iterations"] == committed["iterations"]
+    assert now["objective"] == pytest.approx(committed["objective"], rel=1e-4)
+    assert (now["ari"], now["outliers_found"]) == (committed["ari"], committed["outliers_found"])
+    assert now["peak_bytes"] < 1.5 * committed["peak_bytes"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "gauss_100000x8"]  # neither masses nor temporary files are left
+
+
+def test_an_iteration_on_dask_costs_little_more_than_the_bare_loop(tmp_path):
+    with open_rows(generate(tmp_path, 4_000_000, 8), folder=tmp_path) as rows, pytest.warns(ConvergenceWarning):
+        ratio = compare("dask", rows, iterations=10, rounds=3)["ratio"]
+    # Of small data the engine takes a larger share: its tasks cost milliseconds, whatever their size.
+    assert ratio < 6
+
+
+def test_importing_costs_little_and_loads_no_extra():
+    imported, numpy = (small_data.run(f"import {name}") for name in ("evlearn", "numpy"))
+    assert imported["extras"] == []
+    assert imported["cpu_seconds"] < numpy["cpu_seconds"] + 0.2
