@@ -30,6 +30,7 @@ from scipy.spatial import cKDTree
 import evlearn
 from evclus import peak_memory, show
 from evlearn.cluster import EKNNClus
+from measuring import best_time
 
 SETTINGS = {"fourclass": {"n_neighbors": 60, "q": 0.9}, "s2": {"n_neighbors": 200, "q": 0.9}}
 CLUSTERS = {"fourclass": 4, "s2": 15}
@@ -158,12 +159,7 @@ def limit(_):
 
 def cpu_seconds(call, rounds=3):
     """CPU seconds of the fastest round."""
-    times = []
-    for _ in range(rounds):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
+    return best_time(call, rounds, time.process_time)
 
 
 PARTS = {"seeds": seeds, "speed": speed, "sizes": sizes, "limit": limit}

@@ -19,6 +19,7 @@ from evlearn.blocks import open_rows
 from evlearn.blocks.targets import make_target
 from evlearn.cluster import ECM, EVCLUS
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
+from measuring import best_time
 
 ATTRIBUTES = (2, 8, 32)
 SETS = (("simple", 3), ("full", 3), ("full", 4), ("simple", 8), ("pairs", 8), ("full", 6))
@@ -27,12 +28,7 @@ ROUNDS = 3
 
 def least_cpu(call, rounds=ROUNDS):
     """CPU seconds of the round that took the fewest."""
-    times = []
-    for _ in range(rounds):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
+    return best_time(call, rounds, time.process_time)
 
 
 def families():
