@@ -147,7 +147,7 @@ def make_transform(
     """
     chosen = some(len(rows), _SCALE_SAMPLE, random)
     sample = take(rows, chosen)
-    check_range("X", sample, fitting=True)
+    check_range("X", np.asarray(sample, dtype=np.float64), fitting=False)
     square = dissimilarity.square(chosen, sample)
     used = square[~np.eye(len(chosen), dtype=bool)]
     ranks = np.sort(used) if isinstance(kind, str) and kind == "rank" else None

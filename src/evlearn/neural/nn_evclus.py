@@ -365,7 +365,6 @@ class NNEVCLUS(RowwiseClusterer):
         data: FloatArray = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
         )
-        check_range("X", data, fitting=reset)
         if not self._precomputed:
             return data
         check_range("X", data.astype(np.float64, copy=False), fitting=reset)
