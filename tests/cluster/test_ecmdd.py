@@ -225,3 +225,9 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
         model = ECMdd(4, medoids="weighted", tol=0, verbose=1).fit(X)
     assert model.n_iter_ == 2
     np.testing.assert_allclose(model.masses_.sum(axis=1), 1)
+
+
+def test_weights_need_no_nearest_set():
+    # With xi=0 the smallest score does not count, also if it is zero.
+    model = ECMdd(2, medoids="weighted", xi=0, random_state=0).fit([[1.0, 1.0], [2.0, 2.0]])
+    assert np.isfinite(model.masses_).all()

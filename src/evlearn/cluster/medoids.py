@@ -120,7 +120,8 @@ class MedoidRule:
                 weights[j] = some[0]
                 continue
             with np.errstate(divide="ignore"):  # an object that counts nothing in one cluster counts nothing here
-                logs = self.xi * np.log(some.min(axis=0)) - np.log(some.var(axis=0) + _EPS)
+                least = self.xi * np.log(some.min(axis=0)) if self.xi else 0.0
+                logs = least - np.log(some.var(axis=0) + _EPS)
             powers = np.exp(logs - logs.max()) if np.isfinite(logs.max()) else some.mean(axis=0)
             weights[j] = powers / powers.sum()
         return Medoids.of(weights.argmax(axis=1), weights**self.psi, weights)
