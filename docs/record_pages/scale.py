@@ -219,10 +219,12 @@ def check_table(forecast):
 
 def breaks(forecast):
     """What a pass of training by one process takes."""
+    hours, order = forecast["epoch_of_1e10_hours"], forecast["order_of_1e10_bytes"] / 1e9
     return (
-        f"- NN-EVCLUS trains in one process, or a few: an epoch of ten billion rows would take "
-        f"{forecast['epoch_of_1e10_hours']:.0f} hours of CPU, and the shuffled order of the rows alone "
-        f"{forecast['order_of_1e10_bytes'] / 1e9:.0f} GB.\n"
+        f"NN-EVCLUS is another matter. It trains in one process, or a few: an epoch of ten billion rows would "
+        f"take {hours:.0f} hours of CPU in memory and more from files, and the shuffled order of the rows alone "
+        f"{order:.0f} GB. Train it on a sample, and predict the rest: prediction is one pass, and is shared by all "
+        "workers.\n"
     )
 
 
