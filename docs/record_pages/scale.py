@@ -223,7 +223,7 @@ def breaks(forecast):
     return (
         f"NN-EVCLUS is another matter. It trains in one process, or a few: an epoch of ten billion rows would "
         f"take {hours:.0f} hours of CPU in memory and more from files, and the shuffled order of the rows alone "
-        f"{order:.0f} GB. Train it on a sample, and predict the rest: prediction is one pass, and is shared by all "
+        f"{order:.0f} GB. Train it on a sample, and predict the rest: prediction is one pass, shared by all "
         "workers.\n"
     )
 
