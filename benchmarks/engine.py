@@ -18,7 +18,7 @@ import statistics
 import sys
 import time
 import warnings
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
@@ -38,6 +38,7 @@ from evlearn.blocks import open_rows
 from evlearn.cluster import ECM
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.slices import row_blocks, task_slices
+from watching import cpu_seconds
 
 FEATURES, CLUSTERS, DELTA = 10, 4, 8.0
 
@@ -50,18 +51,7 @@ def estimator(n_features, max_iter):
     return ECM(CLUSTERS, init=starts(n_features), delta=DELTA, tol=0, max_iter=max_iter, random_state=0)
 
 
-_SEEN = {}
-
-
-def cpu():
-    """CPU seconds of this process and of all below it, also of those that have ended since the last look."""
-    for member in [psutil.Process(), *psutil.Process().children(recursive=True)]:
-        with suppress(psutil.Error):
-            _SEEN[member.pid] = sum(member.cpu_times()[:2])
-    return sum(_SEEN.values())
-
-
-def measure(fit, iterations, clock=cpu):
+def measure(fit, iterations, clock=cpu_seconds):
     """CPU and wall seconds of an iteration: those of a long fit less those of a short one."""
     marks = []
     for count in (1, 1 + iterations):
@@ -148,22 +138,26 @@ def ray_cluster():
     ray.shutdown()
 
 
-@contextmanager
-def spark_cluster():
-    """The bare loop with Spark between: one job for an iteration, one task for a block."""
+def start_spark():
+    """A Spark of two processes of Python, whose workers find the modules beside this one."""
     from pyspark.sql import SparkSession
 
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}  # where workers find this file
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.log.level", "ERROR").getOrCreate()
-    context = session.sparkContext
+    return builder.config("spark.log.level", "ERROR").getOrCreate().sparkContext
+
+
+@contextmanager
+def spark_cluster():
+    """The bare loop with Spark between: one job for an iteration, one task for a block."""
+    context = start_spark()
 
     def run(collect, blocks):
         return context.parallelize(blocks, len(blocks)).map(collect).collect()
 
     yield lambda rows, max_iter: bare_kernel(rows, max_iter, run)
-    session.stop()
+    context.stop()
 
 
 ENGINES = {
@@ -217,10 +211,10 @@ def main():
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     data = generate(arguments.folder, arguments.rows, FEATURES)
-    start = cpu()
+    start = cpu_seconds()
     results = []
     with open_rows(data, folder=arguments.folder) as rows:
-        spill = cpu() - start
+        spill = cpu_seconds() - start
         print(f"{len(rows):,} rows, read from Parquet to a memory map in {spill:.1f} s of CPU", flush=True)
         for name in arguments.engines:
             one = compare(name, rows, arguments.iterations, arguments.rounds)

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
@@ -41,12 +40,9 @@ def start_ray():
 
 
 def start_spark():
-    from pyspark.sql import SparkSession
+    import engine
 
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    context = builder.config("spark.log.level", "ERROR").getOrCreate().sparkContext
+    context = engine.start_spark()
     return lambda count: context.parallelize(range(count), count).map(nothing).collect()
 
 

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -49,9 +49,15 @@ def family():
     return [own, *own.children(recursive=True)]
 
 
+_SEEN = {}
+
+
 def cpu_seconds():
-    """CPU seconds of this process and of all below it that are alive."""
-    return sum(sum(member.cpu_times()[:2]) for member in family())
+    """CPU seconds of this process and of all below it, also of those that have ended since the last look."""
+    for member in family():
+        with suppress(psutil.Error):
+            _SEEN[member.pid] = sum(member.cpu_times()[:2])
+    return sum(_SEEN.values())
 
 
 def memory_bytes():

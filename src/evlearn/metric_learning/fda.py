@@ -2,13 +2,10 @@
 
 from typing import Any
 
-import numpy as np
-from sklearn.utils.validation import validate_data
-
 from evlearn.metric_learning.directions import class_scatter, linear_features, number_of_features
 from evlearn.metric_learning.features import LinearFeatures
 from evlearn.metric_learning.known import known_classes
-from evlearn.parameters import check_range, check_real
+from evlearn.parameters import check_real
 from evlearn.threads import one_blas_thread
 
 
@@ -78,8 +75,7 @@ class FDA(LinearFeatures):
             The fitted transformer.
         """
         check_real("reg", self.reg, 0)
-        data = validate_data(self, X, dtype=np.float64)
-        check_range("X", data, fitting=True)
+        data = self._read(X)
         labelled, classes = known_classes(y, data, type(self).__name__)
         n_components = number_of_features(self.n_components, classes, data.shape[1])
         with one_blas_thread():

@@ -40,6 +40,11 @@ class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         data = validate_data(self, X, reset=False, dtype=np.float64)
         return np.asarray(data @ self.components_.T)
 
+    def _read(self, X: Any) -> FloatArray:
+        data: FloatArray = validate_data(self, X, dtype=np.float64)
+        check_range("X", data, fitting=True)
+        return data
+
     def __sklearn_is_fitted__(self) -> bool:
         # Not n_features_in_, which a fit that failed leaves behind.
         return "components_" in self.__dict__

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.validation import validate_data
 
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.metric_learning.directions import linear_features, number_of_features
 from evlearn.metric_learning.features import LinearFeatures
 from evlearn.metric_learning.known import known_classes
-from evlearn.parameters import check_integer, check_range, check_real
+from evlearn.parameters import check_integer, check_real
 from evlearn.threads import one_blas_thread
 
 
@@ -84,8 +83,7 @@ class LocalFDA(LinearFeatures):
         """
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_real("reg", self.reg, 0)
-        data = validate_data(self, X, dtype=np.float64)
-        check_range("X", data, fitting=True)
+        data = self._read(X)
         labelled, classes = known_classes(y, data, type(self).__name__)
         n_components = number_of_features(self.n_components, classes, data.shape[1], several=True)
         with one_blas_thread():

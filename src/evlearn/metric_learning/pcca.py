@@ -2,15 +2,12 @@
 
 from typing import Any
 
-import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from evlearn.constraints import PairwiseConstraints
 from evlearn.metric_learning.features import LearnsFromPairs, LinearFeatures
 from evlearn.metric_learning.known import known_pairs
 from evlearn.metric_learning.pair_loss import best_descent, only_constrained
-from evlearn.parameters import check_range
 from evlearn.threads import one_blas_thread
 
 
@@ -115,8 +112,7 @@ class PCCA(LearnsFromPairs, LinearFeatures):
             The fitted transformer.
         """
         self._check_pair_parameters()
-        data = validate_data(self, X, dtype=np.float64)
-        check_range("X", data, fitting=True)
+        data = self._read(X)
         random = check_random_state(self.random_state)
         objects, pairs = only_constrained(known_pairs(constraints, y, data, random, type(self).__name__))
         with one_blas_thread():
