@@ -1,9 +1,10 @@
 """What this version costs beside another one: both are asked in turn, in one run, and CPU time is compared.
 
-Run it with ``python benchmarks/against.py PYTHON [--rounds 15]``, where PYTHON is the interpreter of an environment in
-which the other version is installed. Each version has one process; a round asks both for the same case, and who goes
-first changes from round to round. The ratio is that of the fastest rounds: on a shared machine the slower ones measure
-the neighbours. Files that are loaded were written by the other version, so both read the same bytes.
+Run it with ``python benchmarks/against.py PYTHON [--rounds 15]``, where PYTHON is the interpreter of an
+environment in which the other version is installed. Each version has one process; a round asks both for the same
+case, and who goes first changes from round to round. The ratio is that of the fastest rounds: on a shared machine
+the slower ones measure the neighbours. Files that are loaded were written by the other version, so both read the
+same bytes.
 """
 
 import argparse
