@@ -1,7 +1,6 @@
 """Clustering that asks whether two objects are in the same cluster."""
 
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from evlearn.active.strategies import STRATEGIES, most_doubtful_first
 from evlearn.cluster import CECM, EVCLUS
 from evlearn.cluster.base import with_seed
 from evlearn.constraints import PairwiseConstraints
+from evlearn.endings import warn_caller, whole_or_nothing
 from evlearn.parameters import check_choice, check_integer
 from evlearn.partition import CredalPartition
 
@@ -117,6 +117,7 @@ class ActiveClustering(BaseEstimator):  # type: ignore[misc]
         self.answers_file = answers_file
         self.random_state = random_state
 
+    @whole_or_nothing
     def start(self, X: Any, *, constraints: PairwiseConstraints | None = None) -> "ActiveClustering":
         """Fit the clusterer to what is known before the first question.
 
@@ -228,6 +229,7 @@ class ActiveClustering(BaseEstimator):  # type: ignore[misc]
         self._pending = None
         self._keep()
 
+    @whole_or_nothing
     def refit(self) -> "ActiveClustering":
         """Fit the clusterer with all answers so far; does nothing if it has them already.
 
@@ -326,7 +328,7 @@ class ActiveClustering(BaseEstimator):  # type: ignore[misc]
             message = f"the answer that {answer.first} and {answer.second} are {said} is not taken: {error}"
             if self.contradictions == "raise":
                 raise ValueError(message) from None
-            warnings.warn(message, UserWarning, stacklevel=3)
+            warn_caller(message)
 
     def _conclude(self, one: int) -> None:
         """In a closed world, an object that is apart from all clusters but one is in that one."""

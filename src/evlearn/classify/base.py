@@ -166,7 +166,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return np.concatenate([np.arange(n_classes), acts]).astype(np.intp)[chosen]
 
     def __sklearn_is_fitted__(self) -> bool:
-        # Not n_features_in_, which a fit that failed leaves behind.
+        # Not n_features_in_, which is set before anything is learned.
         return "focal_sets_" in self.__dict__
 
     def _masses(self, rows: FloatArray) -> FloatArray:

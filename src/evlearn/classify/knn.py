@@ -9,6 +9,7 @@ from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.labels import Labels, read_share
 from evlearn.classify.neighbor_evidence import first_scales, make_evidence
+from evlearn.endings import whole_or_nothing
 from evlearn.lbfgs import Descent, descend
 from evlearn.parameters import check_flag, check_integer, check_real, check_shape
 from evlearn.threads import one_blas_thread
@@ -121,6 +122,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         self.tol = tol
         self.n_jobs = n_jobs
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any) -> "EvidentialKNNClassifier":
         """Keep the objects, and learn the scales.
 

@@ -8,6 +8,7 @@ from evlearn.belief.types import FloatArray
 from evlearn.classify.labels import Labels, read_share, singletons_and_frame
 from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of
 from evlearn.classify.prototype_networks import ENNLoss, ENNParameters
+from evlearn.endings import whole_or_nothing
 from evlearn.parameters import check_flag, check_integer, check_real
 
 _BLUR = 0.1
@@ -117,6 +118,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         self.tol = tol
         self.random_state = random_state
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any) -> "EvidentialNeuralClassifier":
         """Train the network.
 

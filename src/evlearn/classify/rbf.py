@@ -11,6 +11,7 @@ from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of
 from evlearn.classify.prototype_networks import RBFLoss, RBFParameters
 from evlearn.classify.weights_of_evidence import combine_evidence, sets_of_evidence
+from evlearn.endings import whole_or_nothing
 from evlearn.parameters import check_integer, check_real
 
 
@@ -103,6 +104,7 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         self.tol = tol
         self.random_state = random_state
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any) -> "EvidentialRBFClassifier":
         """Train the network.
 

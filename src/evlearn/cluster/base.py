@@ -84,7 +84,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        # Not n_features_in_, which a fit that failed leaves behind.
+        # Not n_features_in_, which is set before anything is learned.
         return "focal_sets_" in self.__dict__
 
     def _publish(self, partition: CredalPartition) -> None:

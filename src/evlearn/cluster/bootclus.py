@@ -1,6 +1,5 @@
 """BootClus: model-based evidential clustering, calibrated by the bootstrap."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from evlearn.cluster.intervals import PairIntervals, percentile_intervals
 from evlearn.cluster.irqp import Descent, Report, descend, rows_against, stratified
 from evlearn.cluster.pairs import check_partners, choose_pairs, pairs_with_targets
 from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
-from evlearn.endings import warn_if_unfinished
+from evlearn.endings import warn_caller, warn_if_unfinished, whole_or_nothing
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import Replicates, bootstrap
 from evlearn.parameters import check_flag, check_integer, check_real
@@ -166,6 +165,7 @@ class BootClus(RowwiseClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> "BootClus":
         """Fit the mixture, resample it, and find the mass functions of the objects.
 
@@ -269,11 +269,9 @@ class BootClus(RowwiseClusterer):
     def _make_focal_sets(self, shares: FloatArray) -> FocalSets:
         n_clusters = shares.shape[1]
         if n_clusters == 1 and self.n_clusters is None:
-            warnings.warn(
+            warn_caller(
                 "the mixture has one component only, so all objects belong to one cluster for sure; give "
-                "n_clusters to have more.",
-                UserWarning,
-                stacklevel=3,
+                "n_clusters to have more."
             )
         family = make_focal_sets(self.focal_sets, n_clusters, include_omega=self.include_omega)
         if isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs":
@@ -296,7 +294,7 @@ class BootClus(RowwiseClusterer):
             message = (
                 f"interrupted after {number} of n_bootstrap={self.n_bootstrap} resamples; the result uses these."
             )
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            warn_caller(message, ConvergenceWarning)
         return found
 
     # From intervals to masses

@@ -14,6 +14,7 @@ from evlearn.cluster.descent import Model
 from evlearn.cluster.prototype_clusterer import PrototypeClusterer
 from evlearn.cluster.prototypes import Coordinates, SetCosts
 from evlearn.cluster.starts import draw_plain, make_prototypes
+from evlearn.endings import whole_or_nothing
 from evlearn.parameters import check_choice, check_integer, check_real
 
 
@@ -189,6 +190,7 @@ class BPEC(PrototypeClusterer):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> "BPEC":
         """Find the peaks, the metrics of their clusters, and the mass functions of the objects.
 

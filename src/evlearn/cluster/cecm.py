@@ -18,7 +18,7 @@ from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.cluster.starts import STARTS, draw, make_prototypes, typical_distance
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairwise import check_constraints
-from evlearn.endings import warn_if_unfinished
+from evlearn.endings import warn_if_unfinished, whole_or_nothing
 from evlearn.parameters import check_choice, check_flag, check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.threads import one_blas_thread
@@ -160,6 +160,7 @@ class CECM(EvidentialClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> "CECM":
         """Find prototypes and the mass functions of the objects.
 

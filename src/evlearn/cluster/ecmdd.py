@@ -17,7 +17,7 @@ from evlearn.cluster.focal import make_focal_sets
 from evlearn.cluster.medoids import MedoidDescent, MedoidModel, MedoidRule, descend, spread_medoids
 from evlearn.cluster.neighbors import check_finite
 from evlearn.cluster.pairs import check_dissimilarities, distances_between, symmetric_dissimilarities
-from evlearn.endings import warn_if_unfinished
+from evlearn.endings import warn_if_unfinished, whole_or_nothing
 from evlearn.parameters import check_choice, check_flag, check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
@@ -174,6 +174,7 @@ class ECMdd(EvidentialClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> "ECMdd":
         """Find the medoids, and the mass functions of the objects.
 

@@ -1,6 +1,5 @@
 """EK-NNclus: objects join the cluster that their neighbours speak for, as long as any does."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from threading import Event
@@ -18,7 +17,7 @@ from evlearn.cluster.base import EvidentialClusterer, with_names_of
 from evlearn.cluster.neighbor_evidence import Labels, LabelSearch, Support, combine_evidence, search_labels
 from evlearn.cluster.neighbors import find_neighbors, is_metric, nearest_among
 from evlearn.cluster.pairs import check_dissimilarities
-from evlearn.endings import warn_if_unfinished
+from evlearn.endings import warn_caller, warn_if_unfinished, whole_or_nothing
 from evlearn.parameters import check_choice, check_integer, check_real, check_shape
 from evlearn.partition import CredalPartition
 
@@ -147,6 +146,7 @@ class EKNNClus(EvidentialClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> "EKNNClus":
         """Find the clusters, and the mass functions of the objects.
 
@@ -297,9 +297,7 @@ class EKNNClus(EvidentialClusterer):
 
     def _warn_if_one(self, n_clusters: int) -> None:
         if n_clusters == 1:
-            warnings.warn(
-                "all objects are in one cluster; lower n_neighbors or q to find more.", UserWarning, stacklevel=3
-            )
+            warn_caller("all objects are in one cluster; lower n_neighbors or q to find more.")
 
     def _report(self, number: int, n_changed: int, objective: float) -> None:
         print(f"EKNNClus pass {number:>4}   changed {n_changed:>9}   objective {objective:.9g}", flush=True)

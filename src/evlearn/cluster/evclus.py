@@ -33,7 +33,7 @@ from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.stochastic import descend_stochastic
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairwise import check_constraints
-from evlearn.endings import warn_if_unfinished
+from evlearn.endings import warn_if_unfinished, whole_or_nothing
 from evlearn.parameters import check_choice, check_flag, check_integer, check_range, check_real
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
@@ -227,6 +227,7 @@ class EVCLUS(RowwiseClusterer):
         self.masses_file = masses_file
         self.verbose = verbose
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> "EVCLUS":
         """Find the mass functions of the objects.
 

@@ -10,6 +10,7 @@ from evlearn.cluster.descent import Model, collect
 from evlearn.cluster.prototype_clusterer import PrototypeClusterer, check_weights
 from evlearn.cluster.prototypes import Statistics
 from evlearn.cluster.starts import make_prototypes
+from evlearn.endings import whole_or_nothing
 from evlearn.parameters import check_integer
 from evlearn.threads import one_blas_thread
 
@@ -23,6 +24,7 @@ _FORGETTING = 0.7  # 1 keeps all portions alike, less forgets the first of them;
 class MeansClusterer(PrototypeClusterer):
     """Base class of the evidential relatives of k-means."""
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
         """Find the prototypes, and the mass functions of the objects.
 
@@ -45,6 +47,7 @@ class MeansClusterer(PrototypeClusterer):
         self._fit(X, sample_weight)
         return self
 
+    @whole_or_nothing
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
         """Learn from some more objects, as they come; what they told is kept, and they are not.
 

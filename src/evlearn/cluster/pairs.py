@@ -7,7 +7,6 @@ them, and both ends of a pair know it. Dissimilarities become target conflicts
 .. math:: \delta_{ij}=\varphi(d_{ij}),\qquad \varphi(d)=1-e^{-\gamma d^2},\quad \gamma=-\log(0.05)/d_0^2 .
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
 from evlearn.belief.types import FloatArray, IntArray
+from evlearn.endings import warn_caller
 from evlearn.kernels.evclus import residuals_graph, sweep_all_pairs, sweep_graph
 from evlearn.parameters import check_choice, check_integer
 from evlearn.slices import row_blocks
@@ -433,9 +433,7 @@ def symmetric_dissimilarities(D: FloatArray) -> FloatArray:
     if np.array_equal(D, D.T):
         return D
     if not np.allclose(D, D.T, rtol=1e-8, atol=0):
-        warnings.warn(
-            "X is not symmetric; the mean of both dissimilarities of each pair is used.", UserWarning, stacklevel=4
-        )
+        warn_caller("X is not symmetric; the mean of both dissimilarities of each pair is used.")
     return (D + D.T) / 2
 
 

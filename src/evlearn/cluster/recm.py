@@ -1,6 +1,5 @@
 """RECM: evidential c-means of dissimilarities."""
 
-import warnings
 from dataclasses import replace
 from threading import Event
 from typing import Any
@@ -21,7 +20,7 @@ from evlearn.cluster.pairs import check_dissimilarities, distances_between, symm
 from evlearn.cluster.prototypes import SetCosts
 from evlearn.cluster.relational import RelationalDescent, RelationalModel, descend
 from evlearn.cluster.squares import Squares
-from evlearn.endings import warn_if_unfinished
+from evlearn.endings import warn_caller, warn_if_unfinished, whole_or_nothing
 from evlearn.parameters import check_choice, check_flag, check_integer, check_range, check_real
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
@@ -174,6 +173,7 @@ class RECM(EvidentialClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> "RECM":
         """Find the prototypes, and the mass functions of the objects.
 
@@ -343,7 +343,7 @@ class RECM(EvidentialClusterer):
                 "distances; they count as almost nothing. If X may be read as squares, try squared_input=True; "
                 "nonmetric='shift' makes any dissimilarities Euclidean."
             )
-            warnings.warn(message, UserWarning, stacklevel=3)
+            warn_caller(message)
         warn_if_unfinished(state, len(state.history), self.max_iter, "the masses")
 
     def _report(self, iteration: int, objective: float) -> None:

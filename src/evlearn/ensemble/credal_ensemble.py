@@ -16,7 +16,7 @@ from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.base import with_seed
 from evlearn.cluster.irqp import Descent, stratified
 from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
-from evlearn.endings import warn_if_unfinished
+from evlearn.endings import warn_if_unfinished, whole_or_nothing
 from evlearn.ensemble.combination import check_combination, choose_sets, combine, numbered_like
 from evlearn.ensemble.fusion import fuse
 from evlearn.ensemble.members import fitted_partition, predicted_partition
@@ -143,6 +143,7 @@ class CredalEnsemble(RowwiseClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> "CredalEnsemble":
         """Fit the clusterers, and combine them.
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evlearn.endings import whole_or_nothing
 from evlearn.metric_learning.directions import class_scatter, linear_features, number_of_features
 from evlearn.metric_learning.features import LinearFeatures
 from evlearn.metric_learning.known import known_classes
@@ -59,6 +60,7 @@ class FDA(LinearFeatures):
         self.n_components = n_components
         self.reg = reg
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> "FDA":
         """Learn the features from labels.
 

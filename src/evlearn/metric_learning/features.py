@@ -46,7 +46,7 @@ class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return data
 
     def __sklearn_is_fitted__(self) -> bool:
-        # Not n_features_in_, which a fit that failed leaves behind.
+        # Not n_features_in_, which is set before anything is learned.
         return "components_" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from evlearn.endings import whole_or_nothing
 from evlearn.metric_learning.directions import (
     best_directions,
     class_scatter,
@@ -96,6 +97,7 @@ class KernelFDA(KernelFeatures):
         self.coef0 = coef0
         self.reg = reg
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> "KernelFDA":
         """Learn the features from labels.
 

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from evlearn.constraints import PairwiseConstraints
+from evlearn.endings import whole_or_nothing
 from evlearn.metric_learning.directions import kernel_coordinates
 from evlearn.metric_learning.features import KernelFeatures, LearnsFromPairs
 from evlearn.metric_learning.known import known_pairs
@@ -116,6 +117,7 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> "KernelPCCA":
         """Learn the features from constraints, or from labels.
 

@@ -8,6 +8,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 from evlearn.belief.types import FloatArray, IntArray
+from evlearn.endings import whole_or_nothing
 from evlearn.metric_learning.directions import linear_features, number_of_features
 from evlearn.metric_learning.features import LinearFeatures
 from evlearn.metric_learning.known import known_classes
@@ -66,6 +67,7 @@ class LocalFDA(LinearFeatures):
         self.n_neighbors = n_neighbors
         self.reg = reg
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> "LocalFDA":
         """Learn the features from labels.
 

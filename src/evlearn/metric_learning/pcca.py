@@ -5,6 +5,7 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from evlearn.constraints import PairwiseConstraints
+from evlearn.endings import whole_or_nothing
 from evlearn.metric_learning.features import LearnsFromPairs, LinearFeatures
 from evlearn.metric_learning.known import known_pairs
 from evlearn.metric_learning.pair_loss import best_descent, only_constrained
@@ -93,6 +94,7 @@ class PCCA(LearnsFromPairs, LinearFeatures):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> "PCCA":
         """Learn the features from constraints, or from labels.
 

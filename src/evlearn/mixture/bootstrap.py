@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from evlearn.belief.types import FloatArray
+from evlearn.endings import warn_caller
 from evlearn.jobs import run_jobs
 from evlearn.mixture.em import Mixture, posterior, run_em, runs_at_a_time
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
@@ -205,12 +206,10 @@ def _gaussian_part(
 
 def _warn_of_refused(drawn: int, fitted: int, model: str) -> None:
     if drawn > 2 * fitted:
-        warnings.warn(
+        warn_caller(
             f"the model {model} could be fitted to {fitted} of {drawn} resamples only, because some clusters are "
             "too small for it; intervals are those of these resamples, and may be too narrow. Try fewer clusters "
-            "or a simpler covariance model such as 'EII' or 'EEE'.",
-            UserWarning,
-            stacklevel=2,
+            "or a simpler covariance model such as 'EII' or 'EEE'."
         )
 
 

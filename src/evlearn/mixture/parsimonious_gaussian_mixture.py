@@ -10,7 +10,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn.belief.types import FloatArray
-from evlearn.endings import warn_if_unfinished
+from evlearn.endings import warn_if_unfinished, whole_or_nothing
 from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL, n_free_parameters
 from evlearn.mixture.em import Mixture, Outcome, posterior
 from evlearn.mixture.search import Candidate, Settings, bic, search
@@ -140,6 +140,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> "ParsimoniousGaussianMixture":
         """Fit all models, and keep the one that the Bayesian information criterion prefers.
 

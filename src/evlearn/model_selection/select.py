@@ -1,6 +1,5 @@
 """One mechanism for numbers of clusters and for other parameters: samples, values, a criterion."""
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.utils import check_random_state
 from evlearn.belief.types import FloatArray
 from evlearn.cluster import BootClus
 from evlearn.cluster.pipelines import split_pipeline
+from evlearn.endings import warn_caller
 from evlearn.jobs import run_jobs
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.model_selection.criteria import CRITERIA, Criterion, vote
@@ -219,7 +219,7 @@ def _run(tasks: list[Any], n_jobs: int | None, name: str | None) -> list[Any]:
 
     done, interrupted = run_jobs(tasks, n_jobs, None if name is None else report)
     if interrupted:
-        warnings.warn("the search was interrupted; what is complete is kept.", ConvergenceWarning, stacklevel=3)
+        warn_caller("the search was interrupted; what is complete is kept.", ConvergenceWarning)
     return done
 
 

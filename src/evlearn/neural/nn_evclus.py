@@ -26,7 +26,7 @@ from evlearn.cluster.focal import make_focal_sets
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairwise import check_constraints
-from evlearn.endings import warn_if_unfinished
+from evlearn.endings import warn_if_unfinished, whole_or_nothing
 from evlearn.neural.dissimilarity import make_dissimilarity, make_transform
 from evlearn.neural.exchange import agree, process_number
 from evlearn.neural.known import Known, find_guides, read_known
@@ -279,6 +279,7 @@ class NNEVCLUS(RowwiseClusterer):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    @whole_or_nothing
     def fit(
         self,
         X: Any,

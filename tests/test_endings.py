@@ -1,0 +1,221 @@
+"""A fit is whole, or the estimator is what it was before."""
+
+import importlib
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from evlearn.active import ActiveClustering
+from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
+from evlearn.constraints import PairwiseConstraints
+from evlearn.endings import whole_or_nothing
+from evlearn.ensemble import CredalEnsemble
+from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
+from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.neural import NNEVCLUS
+
+PACKAGES = ("active", "classify", "cluster", "ensemble", "metric_learning", "mixture", "neural")
+CONSTRAINTS = PairwiseConstraints(must_link=[(0, 1), (20, 21)], cannot_link=[(0, 20)])
+ESTIMATORS = [
+    BPEC(2),
+    CCM(2, random_state=0),
+    CECM(2, random_state=0),
+    ECM(2, random_state=0),
+    EVCLUS(2, random_state=0),
+    RECM(2, metric="euclidean", random_state=0),
+    BootClus(2, covariance_models="EII", n_bootstrap=20, random_state=0),
+    ECMdd(2, random_state=0),
+    EKNNClus(10, random_state=0),
+    CredalEnsemble([ECM(2, random_state=0)], random_state=0),
+    ParsimoniousGaussianMixture(2, covariance_models="EII", random_state=0),
+    NNEVCLUS(2, max_iter=3, init="random", random_state=0),
+    EvidentialKNNClassifier(),
+    EvidentialNeuralClassifier(2, random_state=0),
+    EvidentialRBFClassifier(2, random_state=0),
+    FDA(1),
+    LocalFDA(1),
+    KernelFDA(1),
+    PCCA(1, random_state=0),
+    KernelPCCA(1, random_state=0),
+    ActiveClustering(EVCLUS(2, random_state=0), random_state=0),
+]
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+@pytest.fixture(params=ESTIMATORS, ids=lambda one: type(one).__name__)
+def make(request):
+    """Estimators with the same parameters, never fitted."""
+    kind, parameters = type(request.param), request.param.get_params(deep=False)
+    return lambda: kind(**parameters)
+
+
+def blobs(n_features, seed=0):
+    random = np.random.RandomState(seed)
+    return np.vstack([random.randn(20, n_features), random.randn(20, n_features) + 8])
+
+
+def learn(model, X, y=None):
+    y = np.arange(len(X)) >= len(X) // 2 if y is None else y
+    if isinstance(model, ActiveClustering):
+        return model.start(X)
+    if isinstance(model, (CECM, PCCA, KernelPCCA)):
+        return model.fit(X, constraints=CONSTRAINTS)
+    return model.fit(X, y)
+
+
+def answers(model, X):
+    if isinstance(model, ActiveClustering):
+        return model.ask(), model.estimator_.predict_mass(X).masses
+    asked = next(name for name in ("predict_mass", "predict_proba", "transform") if hasattr(model, name))
+    found = getattr(model, asked)(X)
+    return (getattr(found, "masses", found),)
+
+
+def same(first, second):
+    return all(np.array_equal(one, other) for one, other in zip(first, second, strict=True))
+
+
+def is_unchanged(model, before):
+    return vars(model).keys() == before.keys() and all(vars(model)[name] is before[name] for name in before)
+
+
+def test_every_estimator_of_the_library_is_here():
+    public = {
+        name
+        for package in PACKAGES
+        for name, one in vars(importlib.import_module(f"evlearn.{package}")).items()
+        if isinstance(one, type) and (hasattr(one, "fit") or hasattr(one, "refit"))
+    }
+    assert {type(one).__name__ for one in ESTIMATORS} == public
+
+
+def failing_after(monkeypatch, kind, number):
+    """Let the attribute that is set after so many others be one too many."""
+    left = [number]
+
+    def set_attribute(self, name, value):
+        if name.endswith("_") or name.startswith("_"):
+            if not left[0]:
+                raise MemoryError(f"no room for {name}")
+            left[0] -= 1
+        object.__setattr__(self, name, value)
+
+    monkeypatch.setattr(kind, "__setattr__", set_attribute)
+
+
+def test_wherever_a_refit_fails_the_old_fit_stays(make, monkeypatch):
+    X, other = blobs(2), blobs(3, seed=1)
+    model = learn(make(), X)
+    said, before = answers(model, X), dict(vars(model))
+    for number in range(100):
+        with monkeypatch.context() as patch:
+            failing_after(patch, type(model), number)
+            try:
+                learn(model, other)
+                break
+            except MemoryError:
+                pass
+        assert is_unchanged(model, before)
+        assert same(answers(model, X), said)
+    assert number > 2
+    assert not is_unchanged(model, before)
+
+
+def test_wherever_a_first_fit_fails_there_is_no_fit(make, monkeypatch):
+    kind = type(make())
+    for number in (0, 1, 2):
+        model = make()
+        with monkeypatch.context() as patch:
+            failing_after(patch, kind, number)
+            with pytest.raises(MemoryError):
+                learn(model, blobs(2))
+        with pytest.raises(NotFittedError):
+            model.ask() if kind is ActiveClustering else check_is_fitted(model)
+        assert vars(model).keys() == vars(make()).keys()
+
+
+@pytest.mark.parametrize("what", ["NaN", "one sample", "text", "no samples"])
+def test_bad_data_leave_the_old_fit(make, what):
+    X = blobs(2)
+    model = learn(make(), X)
+    said, before = answers(model, X), dict(vars(model))
+    bad = blobs(3)
+    bad[-1, -1] = np.nan
+    data = {"NaN": bad, "one sample": blobs(3)[:1], "text": np.full((40, 3), "a"), "no samples": blobs(3)[:0]}
+    with pytest.raises(ValueError):  # noqa: PT011, every estimator says it in its own words
+        learn(model, data[what], y=np.arange(len(data[what])) % 2)
+    assert is_unchanged(model, before)
+    assert same(answers(model, X), said)
+
+
+def test_a_refit_that_does_not_suit_the_new_classes_leaves_the_old_ones():
+    X = blobs(2)
+    model = EvidentialKNNClassifier(gamma=[1.0, 2.0]).fit(X, ["b"] * 20 + ["a"] * 20)
+    with pytest.raises(ValueError, match="gamma"):
+        model.fit(X, ["x"] * 20 + ["y"] * 10 + ["z"] * 10)
+    assert model.classes_.tolist() == ["a", "b"]
+    assert model.predict(X[:1]) == ["b"]
+
+
+def test_an_interruption_that_escapes_leaves_the_old_fit(make, monkeypatch):
+    X = blobs(2)
+    model = learn(make(), X)
+    before = dict(vars(model))
+
+    def stop(self, name, value):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model), "__setattr__", stop)
+        with pytest.raises(KeyboardInterrupt):
+            learn(model, blobs(3))
+    assert is_unchanged(model, before)
+
+
+@pytest.mark.parametrize("kind", [ECM, CCM])
+def test_more_objects_that_are_refused_are_not_counted(kind, monkeypatch):
+    X = blobs(2)
+    model = kind(2, random_state=0).partial_fit(X)
+    said, before = answers(model, X), dict(vars(model))
+    for number in range(4):
+        with monkeypatch.context() as patch:
+            failing_after(patch, kind, number)
+            with pytest.raises(MemoryError):
+                model.partial_fit(X + 1)
+        assert is_unchanged(model, before)
+    assert same(answers(model, X), said)
+    assert model.n_samples_seen_ == 40
+
+
+def test_a_method_keeps_its_name_and_its_signature():
+    assert ECM.fit.__name__ == "fit"
+    assert "Find the prototypes" in ECM.fit.__doc__
+
+    class Model:
+        @whole_or_nothing
+        def fit(self, X, *, fail=False):
+            self.X = X
+            if fail:
+                raise ValueError("no")
+            return self
+
+    model = Model().fit(1)
+    with pytest.raises(ValueError, match="no"):
+        model.fit(2, fail=True)
+    assert model.X == 1
+
+
+def test_a_warning_is_shown_at_the_line_of_the_user():
+    with pytest.warns(ConvergenceWarning) as caught:
+        ECM(2, max_iter=1, tol=0, random_state=0).fit(blobs(2))
+    assert [one.filename for one in caught] == [__file__]
