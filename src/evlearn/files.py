@@ -1,7 +1,8 @@
 """Files that are whole or not there."""
 
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,17 +25,71 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     path = check_folder(path)
     with naming(path):
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        temporary = make_temporary(path)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(temporary, "wb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(temporary, 0o666 & ~umask())
-            os.replace(temporary, path)
+            take_name(temporary, path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
+
+
+def make_temporary(path: Path, *, folder: bool = False) -> str:
+    """Make an empty file, or folder, beside the one whose name and place it shall take.
+
+    It has the permissions of the older file, or else those that the system gives to new files of this user.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder to come.
+    folder : bool, default=False
+        Whether to make a folder.
+
+    Returns
+    -------
+    str
+        Its temporary name.
+    """
+    while True:
+        temporary = str(path.with_name(f".{path.name}.{secrets.token_hex(6)}"))
+        try:
+            if folder:
+                os.mkdir(temporary)
+            else:
+                # The system takes the user's mask from the mode. To read the mask, one would have to change it.
+                mode = 0o666 if _mode(path) is None else 0o600
+                os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+        except FileExistsError:
+            continue
+        return temporary
+
+
+def take_name(temporary: str, path: Path) -> None:
+    """Give a file that is whole its name, and the place and the permissions of an older file.
+
+    Parameters
+    ----------
+    temporary : str
+        What `make_temporary` made.
+    path : Path
+        The file.
+    """
+    mode = _mode(path)
+    if mode is not None:
+        os.chmod(temporary, mode)
+    os.replace(temporary, path)
+
+
+def _mode(path: Path) -> int | None:
+    """The permissions of a file; None if there is none."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode) & 0o777
+    except OSError:
+        return None
 
 
 @contextmanager
@@ -74,15 +129,3 @@ def check_folder(path: str | os.PathLike[str]) -> Path:
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first.")
     return path
 
-
-def umask() -> int:
-    """The permissions that the user takes from new files.
-
-    Returns
-    -------
-    int
-        The mask.
-    """
-    current = os.umask(0)
-    os.umask(current)
-    return current

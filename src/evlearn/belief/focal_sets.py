@@ -58,10 +58,13 @@ class FocalSets:
         self._build(np.array(rows, dtype=bool).reshape(-1, size), names)
 
     def _build(self, membership: BoolArray, names: tuple[str, ...] | None) -> None:
-        with_empty = np.vstack([np.zeros((1, membership.shape[1]), dtype=bool), membership])
-        ordered = with_empty[_house_order(with_empty)]
-        repeated = np.r_[False, (ordered[1:] == ordered[:-1]).all(axis=1)]
-        self._membership = np.ascontiguousarray(ordered[~repeated])
+        if membership.any(axis=1).all():
+            membership = np.vstack([np.zeros((1, membership.shape[1]), dtype=bool), membership])
+        keys = _house_keys(membership)
+        order = np.argsort(keys, kind="stable")
+        order = order[np.r_[True, keys[order[1:]] != keys[order[:-1]]]]
+        in_order = len(order) == len(membership) and np.array_equal(order, np.arange(len(order)))
+        self._membership = np.ascontiguousarray(membership if in_order else membership[order])
         self._membership.flags.writeable = False
         self._names = names
 
@@ -485,9 +488,16 @@ class FocalSets:
         return f"FocalSets({', '.join(shown)}; {count}{self.frame_size} elements)"
 
 
-def _house_order(membership: BoolArray) -> IntArray:
-    # lexsort's last key leads: size, then element 0 present before absent, then element 1, ...
-    return np.lexsort([*~membership.T[::-1], membership.sum(axis=1)])
+def _house_keys(membership: BoolArray) -> npt.NDArray[Any]:
+    """One scalar for each row, to sort by size, then element 0 present before absent, then element 1, and so on."""
+    n_sets, n_elements = membership.shape
+    width = -(-n_elements // 8)
+    keys = np.zeros((n_sets, 4 + max(4, width)), dtype=np.uint8)
+    keys[:, :4].view(">u4")[:, 0] = membership.sum(axis=1)
+    np.invert(np.packbits(membership, axis=1), out=keys[:, 4 : 4 + width])
+    if keys.shape[1] == 8:  # one number, which is sorted faster than bytes
+        return keys.view(">u8").astype(np.uint64)[:, 0]
+    return keys.view(np.dtype((np.void, keys.shape[1])))[:, 0]
 
 
 def _keys(membership: BoolArray) -> npt.NDArray[Any]:

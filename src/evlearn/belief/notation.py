@@ -64,7 +64,7 @@ def read_table(table: npt.ArrayLike) -> BoolArray:
         The table.
     """
     values = np.asarray(table)
-    if values.ndim != 2 or not np.isin(values, (0, 1)).all():
+    if values.ndim != 2 or (values.dtype != np.bool_ and not np.isin(values, (0, 1)).all()):
         raise ValueError("table must be a 2-D array of zeros and ones, a row per set, a column per element.")
     return values.astype(bool)
 

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tempfile
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evlearn.blocks.scratch import MappedFile, Scratch
-from evlearn.files import check_folder, umask
+from evlearn.files import check_folder, make_temporary, take_name
 
 _LOCK = threading.Lock()
 
@@ -119,8 +118,7 @@ class NpyTarget(Target):
 
     def __init__(self, path: str | os.PathLike[str], shape: tuple[int, int], dtype: Any) -> None:
         self._path = check_folder(path)
-        handle, self._temporary = tempfile.mkstemp(prefix=f".{self._path.name}.", dir=self._path.parent)
-        os.close(handle)
+        self._temporary = make_temporary(self._path)
         try:
             array = np.lib.format.open_memmap(self._temporary, mode="w+", dtype=dtype, shape=shape)
         except BaseException:
@@ -148,8 +146,7 @@ class NpyTarget(Target):
         memmap
             The matrix.
         """
-        os.chmod(self._temporary, 0o666 & ~umask())
-        os.replace(self._temporary, self._path)
+        take_name(self._temporary, self._path)
         return np.load(self._path, mmap_mode="r")
 
     def abandon(self) -> None:
@@ -173,7 +170,7 @@ class ParquetTarget(Target):
         if self._path.exists():
             raise FileExistsError(f"{self._path.name} exists already; remove it or choose another name.")
         self._columns = list(columns)
-        self._temporary = tempfile.mkdtemp(prefix=f".{self._path.name}.", dir=self._path.parent)
+        self._temporary = make_temporary(self._path, folder=True)
 
     def put(self, start: int, values: Any) -> None:
         """Write some rows.
@@ -202,7 +199,6 @@ class ParquetTarget(Target):
         Path
             The folder.
         """
-        os.chmod(self._temporary, 0o777 & ~umask())
         os.rename(self._temporary, self._path)
         return self._path
 

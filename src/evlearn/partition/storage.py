@@ -1,34 +1,33 @@
 """Credal partitions in files, without pickle: JSON for people, npz for size.
 
-An ``.npz`` file is a zip archive, stored without compression, of three NumPy arrays: ``header`` (JSON as bytes),
-``membership`` (the focal sets) and ``masses``. Because nothing is compressed, a file cannot unfold into more than
-its own size, and the masses can be read in place as a memory map; they start at a multiple of 64 bytes for that.
+An ``.npz`` file is an archive of three arrays (`evlearn.archives`): ``header`` (JSON as bytes), ``membership`` (the
+focal sets) and ``masses``, which can be read in place as a memory map.
 
 Reading trusts nothing: names, types, shapes and sizes are checked before memory is taken, then the values.
 """
 
 import json
-import math
-import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
-from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 import numpy.typing as npt
 
+from evlearn.archives import header_array, read_archive, write_archive
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
 from evlearn.files import replacing
+from evlearn.slices import row_blocks
+from evlearn.stored_values import check_keys, check_names, explaining, read_json, shortened, table_of
 
 SCHEMA = "evlearn.CredalPartition"
 VERSION = 1
-_ALIGNMENT = 64
-_PADDING_FIELD = 0x7665  # a private extra field of the zip format
-_LARGEST_TABLE = 1 << 28  # entries of the membership table that a few characters of JSON may ask for
-_MASS_TYPES = ("<f4", "<f8")
+_HEADER = ("schema", "version", "dtype", "frame_size", "cluster_names", "object_names")
+# What a few characters may ask for: clusters that no set names, and entries of the membership table.
+_CLUSTERS = 10_000
+_ENTRIES = 1 << 25
 
 
 class Stored(NamedTuple):
@@ -86,15 +85,17 @@ def read(path: Path, mmap: bool) -> Stored:
     return _read_json(path)
 
 
-def read_focal_sets(sets: list[list[int]], frame: Any) -> FocalSets:
+def read_focal_sets(sets: Any, frame: Any, *, brought: int = 0) -> FocalSets:
     """Focal sets from what JSON holds of them, without trust.
 
     Parameters
     ----------
-    sets : list of list of int
-        The sets, in the order of `FocalSets`.
+    sets : object
+        A list of lists of numbers: the sets, in the order of `FocalSets`.
     frame : int or list of str
         The number of clusters, or their names.
+    brought : int, default=0
+        How many other numbers the file brings that depend on the sets; see `check_size`.
 
     Returns
     -------
@@ -102,10 +103,45 @@ def read_focal_sets(sets: list[list[int]], frame: Any) -> FocalSets:
         The focal sets.
     """
     size = frame if isinstance(frame, int) else len(frame)
-    if size * len(sets) > _LARGEST_TABLE:
-        raise ValueError(f"a table of {len(sets)} focal sets by {size} clusters is too large")
-    focal_sets = FocalSets(sets, frame)
-    if [list(one) for one in focal_sets] != sets:
+    if isinstance(frame, bool) or size < 1:
+        raise ValueError(f"the number of clusters is {shortened(frame)}")
+    if not isinstance(sets, list) or not sets or set(map(type, sets)) != {list}:
+        raise ValueError(f"focal_sets must be a list of lists, got {shortened(sets)}")
+    lengths = [len(one) for one in sets]
+    elements = list(chain.from_iterable(sets))
+    if not set(map(type, elements)) <= {int}:
+        raise ValueError("focal_sets must hold numbers of clusters")
+    check_size(size, len(sets), brought=brought + len(elements))
+    if elements and not 0 <= min(elements) <= max(elements) < size:
+        raise ValueError(f"focal_sets has an element outside the frame of {size} clusters")
+    membership = np.zeros((len(sets), size), dtype=bool)
+    membership[np.repeat(np.arange(len(sets)), lengths), elements] = True
+    if any(sorted(set(one)) != one for one in sets):
+        raise ValueError("a set of focal_sets is not in order, or names a cluster twice")
+    return _ordered(membership, frame)
+
+
+def check_size(n_clusters: int, n_sets: int, *, brought: int) -> None:
+    """Raise if a family of focal sets takes much more memory than what a file brings.
+
+    Parameters
+    ----------
+    n_clusters, n_sets : int
+        The size of the family.
+    brought : int
+        How many numbers the file holds: elements of the sets, and others that depend on the sets.
+    """
+    if n_clusters > max(_CLUSTERS, brought) or n_sets * n_clusters > max(_ENTRIES, 10 * brought):
+        raise ValueError(
+            f"a table of {n_sets} focal sets by {shortened(n_clusters)} clusters is too large for such a file"
+        )
+
+
+def _ordered(membership: npt.NDArray[Any], frame: Any) -> FocalSets:
+    focal_sets = FocalSets.from_membership(membership, frame)
+    if len(focal_sets) != len(membership) or any(
+        not np.array_equal(focal_sets.membership[rows], membership[rows]) for rows in row_blocks(len(membership))
+    ):
         raise ValueError("focal_sets is not in order, or lists a set twice")
     return focal_sets
 
@@ -130,130 +166,75 @@ def _header(stored: Stored) -> dict[str, Any]:
 
 
 def _write_json(file: IO[bytes], stored: Stored) -> None:
-    document = _header(stored)
-    document["focal_sets"] = [list(one) for one in stored.focal_sets]
+    document, sets = _header(stored), stored.focal_sets
+    check_size(sets.frame_size, len(sets), brought=stored.masses.size + int(sets.sizes.sum()))
+    document["focal_sets"] = [list(one) for one in sets]
     # float() of a single precision number and back is exact.
     document["masses"] = stored.masses.tolist()
     file.write(json.dumps(document, ensure_ascii=False, allow_nan=False).encode())
 
 
 def _write_npz(file: IO[bytes], stored: Stored) -> None:
-    masses = stored.masses.astype(stored.masses.dtype.newbyteorder("<"), copy=False)
-    header = np.frombuffer(json.dumps(_header(stored)).encode(), dtype=np.uint8)
-    members = {"header": header, "membership": stored.focal_sets.membership.astype(np.uint8), "masses": masses}
-    with ZipFile(file, "w", ZIP_STORED) as archive:
-        for name, array in members.items():
-            info = ZipInfo(f"{name}.npy")
-            # A local header has 30 bytes, the name, the 20 bytes of a large-file record, and this field.
-            start = file.tell() + 30 + len(info.filename) + 20 + 4
-            padding = -start % _ALIGNMENT
-            info.extra = struct.pack("<HH", _PADDING_FIELD, padding) + bytes(padding)
-            with archive.open(info, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+    membership = stored.focal_sets.membership.astype(np.uint8)
+    arrays = {"header": header_array(_header(stored)), "membership": membership, "masses": stored.masses}
+    write_archive(file, arrays)
 
 
 def _read_json(path: Path) -> Stored:
     with _explaining(path):
-        document = json.loads(path.read_bytes())
-        header = _check_header(document)
+        document = read_json(path.read_bytes())
+        header = _check_header(document, "focal_sets", "masses")
         dtype = _check_dtype(header["dtype"])
-        focal_sets = read_focal_sets(document["focal_sets"], header["cluster_names"] or header["frame_size"])
-        masses: FloatArray = np.array(document["masses"], dtype=np.float64).astype(dtype)
-        return _check(masses, focal_sets, header["object_names"])
+        sets, frame = document["focal_sets"], header["cluster_names"] or header["frame_size"]
+        masses = table_of("masses", document["masses"], len(sets) if isinstance(sets, list) else 0)
+        focal_sets = read_focal_sets(sets, frame, brought=masses.size)
+        with np.errstate(over="ignore"):  # becomes infinite, and is no mass
+            return Stored(masses.astype(dtype), focal_sets, header["object_names"])
 
 
 def _read_npz(path: Path, mmap: bool) -> Stored:
-    with _explaining(path), path.open("rb") as file, ZipFile(file) as archive:
-        infos = {info.filename: info for info in archive.infolist()}
-        if len(infos) != len(archive.infolist()) or set(infos) != {"header.npy", "membership.npy", "masses.npy"}:
-            raise ValueError(f"it holds {sorted(infos)[:5]} instead of header, membership and masses")
-        arrays = {
-            name: _member(file, infos[f"{name}.npy"], types, mmap and name == "masses")
-            for name, types in (("header", ("|u1",)), ("membership", ("|u1",)), ("masses", _MASS_TYPES))
-        }
-        header = _check_header(json.loads(arrays["header"].tobytes()))
-        frame = header["cluster_names"] or header["frame_size"]
-        focal_sets = FocalSets.from_membership(arrays["membership"], frame)
-        if not np.array_equal(focal_sets.membership, arrays["membership"]):
-            raise ValueError("the focal sets are not in order, or one is listed twice")
-        return _check(arrays["masses"], focal_sets, header["object_names"])
+    with _explaining(path), path.open("rb") as file:
+        arrays = read_archive(
+            file, ("|u1", "<f4", "<f8"), names=("header", "membership", "masses"), mapped="masses" if mmap else None
+        )
+        membership, masses = arrays["membership"], arrays["masses"]
+        for name, kind, ndim in (("header", "u", 1), ("membership", "u", 2), ("masses", "f", 2)):
+            if arrays[name].dtype.kind != kind or arrays[name].ndim != ndim:
+                raise ValueError(f"{name} has an unexpected type")
+        header = _check_header(read_json(arrays["header"].tobytes()))
+        check_size(header["frame_size"], len(membership), brought=membership.size)
+        focal_sets = _ordered(membership, header["cluster_names"] or header["frame_size"])
+        if masses.shape[1] != len(focal_sets):
+            raise ValueError(f"masses of shape {masses.shape} do not fit {len(focal_sets)} focal sets")
+        return Stored(masses, focal_sets, header["object_names"])
 
 
-def _member(file: IO[bytes], info: ZipInfo, types: tuple[str, ...], mmap: bool) -> npt.NDArray[Any]:
-    """One array of the archive, read or mapped from where it lies in the file."""
-    if info.compress_type != ZIP_STORED or info.file_size != info.compress_size or info.flag_bits & 1:
-        raise ValueError(f"{info.filename} is compressed or encrypted; only plain arrays are read")
-    file.seek(info.header_offset)
-    local = file.read(30)
-    if len(local) < 30 or local[:4] != b"PK\x03\x04":
-        raise ValueError(f"{info.filename} has no valid entry")
-    name_length, extra_length = struct.unpack("<HH", local[26:30])
-    start = info.header_offset + 30 + name_length + extra_length
-    file.seek(start)
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError(f"{info.filename} has an unknown array format")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    length = math.prod(shape) * dtype.itemsize
-    if dtype.str not in types or fortran or any(size < 0 for size in shape):
-        raise ValueError(f"{info.filename} has an unexpected type")
-    if file.tell() + length != start + info.file_size:
-        raise ValueError(f"{info.filename} does not have the size it claims")
-    if mmap and length:
-        return np.memmap(file, dtype=dtype, mode="r", offset=file.tell(), shape=shape)
-    content = file.read(length)
-    if len(content) != length:
-        raise ValueError(f"{info.filename} is cut off")
-    return np.frombuffer(content, dtype=dtype).reshape(shape)
+def _explaining(path: Path) -> AbstractContextManager[None]:
+    return explaining(path.name, "a credal partition", "Write such files with CredalPartition.save.")
 
 
-@contextmanager
-def _explaining(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        OverflowError,
-        RecursionError,
-        BadZipFile,
-        NotImplementedError,
-    ) as error:
-        reason = "its structure is broken" if isinstance(error, (KeyError, RecursionError)) else str(error)
-        raise ValueError(
-            f"{path.name} is not a credal partition that can be read: {reason}. "
-            "Write such files with CredalPartition.save."
-        ) from error
-
-
-def _check_header(header: Any) -> dict[str, Any]:
+def _check_header(header: Any, *others: str) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("schema") != SCHEMA:
         raise ValueError(f"it does not carry the schema {SCHEMA}")
     if header.get("version") != VERSION:
         raise ValueError(
-            f"it has schema version {header.get('version')!r} and this release of evlearn reads version {VERSION}"
+            f"it has schema version {shortened(header.get('version'))} and this release of evlearn reads "
+            f"version {VERSION}"
         )
-    size = header.get("frame_size")
-    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-        raise ValueError("frame_size is not a positive number")
+    check_keys("the file", header, (*_HEADER, *others))
+    size = header["frame_size"]
+    if type(size) is not int or size < 1:
+        raise ValueError(f"frame_size must be a positive number, got {shortened(size)}")
     for key in ("cluster_names", "object_names"):
-        names = header[key]
-        if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            raise ValueError(f"{key} is not a list of names")
+        if header[key] is not None:
+            check_names(key, header[key])
     if header["cluster_names"] is not None and len(header["cluster_names"]) != size:
-        raise ValueError(f"there are {len(header['cluster_names'])} cluster_names for {size} clusters")
+        raise ValueError(f"there are {len(header['cluster_names'])} cluster_names for {shortened(size)} clusters")
     return header
 
 
 def _check_dtype(name: Any) -> "np.dtype[np.float32] | np.dtype[np.float64]":
     if name not in ("float32", "float64"):
-        raise ValueError(f"dtype is {name!r} and not float32 or float64")
+        raise ValueError(f"dtype is {shortened(name)} and not float32 or float64")
     return np.dtype(np.float32) if name == "float32" else np.dtype(np.float64)
 
-
-def _check(masses: FloatArray, focal_sets: FocalSets, object_names: list[str] | None) -> Stored:
-    if masses.ndim != 2 or masses.shape[1] != len(focal_sets):
-        raise ValueError(f"masses of shape {masses.shape} do not fit {len(focal_sets)} focal sets")
-    return Stored(masses, focal_sets, object_names)

@@ -1,0 +1,169 @@
+"""Arrays in ``.npz`` archives: stored as they are, so that a file cannot unfold into more than its size.
+
+An archive is a zip file of NumPy arrays, without compression and without pickle. The data of each array start at a
+multiple of 64 bytes, so that they can be read in place as a memory map. Reading trusts nothing: the types, the shapes
+and the sizes that the file claims are checked against the file before memory is taken.
+"""
+
+import json
+import math
+import os
+import re
+import struct
+from collections.abc import Iterable, Mapping
+from io import BufferedReader
+from typing import IO, Any
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+import numpy as np
+import numpy.typing as npt
+
+_ALIGNMENT = 64
+_PADDING_FIELD = 0x7665  # a private extra field of the zip format
+_LOCAL_HEADER = 30  # bytes before the name of a member
+_MAGIC = b"\x93NUMPY\x01\x00"
+_HEADER = re.compile(
+    rb"\{'descr': '([^']{1,8})', 'fortran_order': False, 'shape': \(((?:[0-9]{1,18}, ?){0,7}[0-9]{0,18})\), \} *\n"
+)
+
+
+def write_archive(file: IO[bytes], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write arrays to a file.
+
+    Parameters
+    ----------
+    file : binary file
+        The file, at its beginning.
+    arrays : dict from str to ndarray
+        The arrays, by name.
+    """
+    with ZipFile(file, "w", ZIP_STORED) as archive:
+        for name, values in arrays.items():
+            info = ZipInfo(f"{name}.npy")
+            # A local header has 30 bytes, the name, the 20 bytes of a large-file record, and this field.
+            start = file.tell() + _LOCAL_HEADER + len(info.filename) + 20 + 4
+            padding = -start % _ALIGNMENT
+            info.extra = struct.pack("<HH", _PADDING_FIELD, padding) + bytes(padding)
+            stored = values.astype(values.dtype.newbyteorder("<"), copy=False)
+            with archive.open(info, "w", force_zip64=True) as member:
+                np.lib.format.write_array(
+                    member, np.asarray(stored, order="C"), version=(1, 0), allow_pickle=False
+                )
+
+
+def read_archive(
+    file: BufferedReader, types: Iterable[str], *, names: Iterable[str] | None = None, mapped: str | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """Read the arrays of a file.
+
+    Parameters
+    ----------
+    file : binary file
+        The file.
+    types : iterable of str
+        The types that arrays may have, as NumPy writes them: "<f8".
+    names : iterable of str or None, default=None
+        The names that the arrays must have; None for any.
+    mapped : str or None, default=None
+        The array that stays on disk, as a memory map.
+
+    Returns
+    -------
+    dict from str to ndarray
+        The arrays, by name.
+    """
+    size = file.seek(0, os.SEEK_END)
+    try:
+        with ZipFile(file) as archive:
+            members = archive.infolist()
+    except (BadZipFile, NotImplementedError, struct.error, OSError, EOFError) as error:
+        raise ValueError(f"it is not an archive of arrays, or is cut off ({error})") from error
+    found = [info.filename.removesuffix(".npy") for info in members]
+    if len(set(found)) != len(found):
+        raise ValueError("an array is there twice")
+    if names is not None and set(found) != set(names):
+        *others, last = names
+        raise ValueError(f"it holds {sorted(found)[:5]} instead of {', '.join(others)} and {last}")
+    if sum(info.file_size for info in members) > size:
+        raise ValueError("its arrays together do not have the size they claim")
+    return {
+        name: _read_member(file, info, size, frozenset(types), name == mapped)
+        for name, info in zip(found, members, strict=True)
+    }
+
+
+def header_array(document: Any) -> npt.NDArray[np.uint8]:
+    """JSON as an array of bytes, to be stored beside others.
+
+    Parameters
+    ----------
+    document : object
+        What JSON can hold.
+
+    Returns
+    -------
+    ndarray of uint8
+        The bytes.
+    """
+    return np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
+
+
+def _read_member(
+    file: BufferedReader, info: ZipInfo, size: int, types: frozenset[str], mapped: bool
+) -> npt.NDArray[Any]:
+    """One array of the archive, read or mapped from where it lies in the file."""
+    name = info.filename
+    if info.compress_type != ZIP_STORED or info.file_size != info.compress_size or info.flag_bits & 1:
+        raise ValueError(f"{name} is compressed or encrypted; only plain arrays are read")
+    start = _start(file, info, size)
+    stop = start + info.file_size
+    if stop > size:
+        raise ValueError(f"{name} is cut off")
+    kind, shape, begin = _read_header(file, name, start, stop)
+    if kind not in types:
+        raise ValueError(f"{name} has an unexpected type")
+    dtype = np.dtype(kind)
+    empty_and_large = 0 in shape and math.prod(n or 1 for n in shape) > size
+    if begin + math.prod(shape) * dtype.itemsize != stop or empty_and_large:
+        raise ValueError(f"{name} does not have the size it claims")
+    if mapped and stop > begin:
+        return np.memmap(file, dtype=dtype, mode="r", offset=begin, shape=shape)
+    values = np.empty(shape, dtype=dtype)
+    file.seek(begin)
+    content = values.reshape(-1).view(np.uint8)
+    if file.readinto(content) != stop - begin:
+        raise ValueError(f"{name} is cut off")
+    if dtype == np.bool_ and content.max(initial=0) > 1:
+        raise ValueError(f"{name} must hold true or false only")
+    return values
+
+
+def _start(file: IO[bytes], info: ZipInfo, size: int) -> int:
+    """Where the content of a member begins."""
+    if not 0 <= info.header_offset <= size - _LOCAL_HEADER:
+        raise ValueError(f"{info.filename} has no valid entry")
+    file.seek(info.header_offset)
+    local = file.read(_LOCAL_HEADER)
+    if len(local) < _LOCAL_HEADER or local[:4] != b"PK\x03\x04":
+        raise ValueError(f"{info.filename} has no valid entry")
+    name_length, extra_length = struct.unpack("<HH", local[26:30])
+    return int(info.header_offset + _LOCAL_HEADER + name_length + extra_length)
+
+
+def _read_header(file: IO[bytes], name: str, start: int, stop: int) -> tuple[str, tuple[int, ...], int]:
+    """The type and the shape that an array claims, and where its data begin."""
+    file.seek(start)
+    opening = file.read(min(10, stop - start))
+    if len(opening) < 10 or opening[:8] != _MAGIC:
+        raise ValueError(f"{name} is not an array, or has an unknown array format")
+    begin = start + 10 + int(struct.unpack("<H", opening[8:])[0])
+    if begin > stop:
+        raise ValueError(f"{name} is cut off")
+    claimed = _HEADER.fullmatch(file.read(begin - start - 10))
+    if claimed is None:
+        raise ValueError(f"{name} has an unexpected type or shape")
+    shape = tuple(int(one) for one in claimed[2].replace(b",", b" ").split())
+    return claimed[1].decode("ascii", "replace"), shape, begin
+
+
+__all__ = ["header_array", "read_archive", "write_archive"]
