@@ -96,7 +96,7 @@ def test_a_calibrated_mixture_that_does_not_fit_together_is_refused(part, bootcl
     array["shape"][-1] -= 1
     array["values"] = array["values"][: int(np.prod(array["shape"]))]
     path.write_text(json.dumps(document))
-    with pytest.raises(ValueError, match=r"shape|mismatch|size"):
+    with pytest.raises(ValueError, match=r"must have shape"):
         evlearn.load_model(path).predict_mass(NEW)
 
 

@@ -1,8 +1,8 @@
 """Arrays in ``.npz`` archives: stored as they are, so that a file cannot unfold into more than its size.
 
-An archive is a zip file of NumPy arrays, without compression and without pickle. The data of each array start at a
-multiple of 64 bytes, so that they can be read in place as a memory map. Reading trusts nothing: the types, the shapes
-and the sizes that the file claims are checked against the file before memory is taken.
+An archive is a zip file of NumPy arrays, without compression and without pickle. The data of each array start at
+a multiple of 64 bytes, so that they can be read in place as a memory map. Reading trusts nothing: the types, the
+shapes and the sizes that the file claims are checked against the file before memory is taken.
 """
 
 import json
@@ -131,7 +131,7 @@ def _read_member(
     values = np.empty(shape, dtype=dtype)
     file.seek(begin)
     content = values.reshape(-1).view(np.uint8)
-    if file.readinto(content) != stop - begin:
+    if file.readinto(content.data) != stop - begin:
         raise ValueError(f"{name} is cut off")
     if dtype == np.bool_ and content.max(initial=0) > 1:
         raise ValueError(f"{name} must hold true or false only")

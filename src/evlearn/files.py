@@ -128,4 +128,3 @@ def check_folder(path: str | os.PathLike[str]) -> Path:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first.")
     return path
-

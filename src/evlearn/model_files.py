@@ -3,82 +3,43 @@
 A file holds the name of the class, its parameters, and what `fit` learned but for the masses and labels of the
 training set, which are the business of `CredalPartition.save`. Values that JSON does not know are objects with a
 single key: ``{"array": ...}``, ``{"tuple": ...}``, ``{"float": "inf"}``, ``{"focal sets": ...}``, and
-``{"ClassName": fields}`` for the few classes that are listed below. Reading makes nothing else.
+``{"ClassName": fields}`` for the few classes that `evlearn.model_contents` lists. Reading makes nothing else, and
+takes no word from the file on how to run: paths and numbers of workers are those of whoever reads it.
 """
 
 import json
 import math
 import os
-import warnings
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from contextlib import AbstractContextManager
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 import evlearn
 from evlearn.belief import FocalSets
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
-from evlearn.cluster.adaptive import AdaptiveModel
-from evlearn.cluster.bootclus import BootstrapModel
-from evlearn.cluster.eknnclus import NeighborModel
-from evlearn.cluster.landmarks import LandmarkModel
-from evlearn.cluster.medoids import MedoidModel, Medoids
-from evlearn.cluster.neighbor_evidence import Support
-from evlearn.cluster.pairs import Transform
-from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts, Statistics
-from evlearn.cluster.relational import RelationalModel
-from evlearn.cluster.squares import Squares
 from evlearn.files import replacing
-from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
-from evlearn.mixture.bootstrap import GaussianReplicates
-from evlearn.mixture.em import Mixture
-from evlearn.mixture.units import Units
-from evlearn.partition.storage import read_focal_sets
+from evlearn.model_contents import (
+    ESTIMATORS,
+    OF_TRAINING_OBJECTS,
+    PARTS,
+    TRANSFORMERS,
+    n_features_out,
+)
+from evlearn.parameters import RUN_TIME
+from evlearn.partition.storage import check_size, read_focal_sets
+from evlearn.stored_values import array_of, check_keys, check_names, explaining, flag, read_json, shortened, text
 
 SCHEMA = "evlearn.model"
 VERSION = 1
-_MOST_FEATURES = 10_000_000  # beyond that a number in a file is an error, and would fill the memory
-
-_CLUSTERERS = (BPEC, BootClus, CCM, CECM, ECM, ECMdd, EKNNClus, EVCLUS, RECM)
-_TRANSFORMERS = (
-    *(MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler),
-    *(PCCA, KernelPCCA, FDA, LocalFDA, KernelFDA),
-)
-_ESTIMATORS = {one.__name__: one for one in (*_CLUSTERERS, *_TRANSFORMERS)}
-_PARTS: dict[str, Any] = {
-    one.__name__: one
-    for one in (
-        AdaptiveModel,
-        BootstrapModel,
-        Coordinates,
-        EuclideanModel,
-        GaussianReplicates,
-        LandmarkModel,
-        MedoidModel,
-        Medoids,
-        Mixture,
-        NeighborModel,
-        RelationalModel,
-        SetCosts,
-        Squares,
-        Statistics,
-        Support,
-        Transform,
-        Units,
-    )
-}
-_OF_TRAINING_OBJECTS = (
-    *("credal_partition_", "masses_", "labels_", "conflict_", "transformed_dissimilarities_"),
-    *("intervals_", "mixture_"),
-)
 _ARRAY_TYPES = ("float64", "float32", "int64", "int32", "bool", "str")
+_NOT_FINITE = ("inf", "-inf", "nan")
 
 
 def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -147,23 +108,26 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     save_model : Write the file, with an example.
     """
     path = _check_name(path)
-    try:
-        document = json.loads(path.read_bytes())
+    with _explaining(path):
+        document = read_json(path.read_bytes())
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise ValueError(f"it does not carry the schema {SCHEMA}")
         if document.get("version") != VERSION:
             raise ValueError(
-                f"it has schema version {document.get('version')!r}, and this release reads version {VERSION}"
+                f"it has schema version {shortened(document.get('version'))}, and this release reads "
+                f"version {VERSION}"
             )
+        check_keys("the file", document, ("schema", "version", "evlearn", "pipeline", "steps"))
+        flag("pipeline", document["pipeline"])
+        if not isinstance(document["steps"], list) or not document["steps"]:
+            raise ValueError("it has no steps")
         steps = [_decode_estimator(step) for step in document["steps"]]
-        if not steps or (len(steps) > 1 and not document["pipeline"]):
-            raise ValueError(f"it has {len(steps)} steps and is no pipeline")
+        _check_steps(steps, document["pipeline"])
         return Pipeline(steps) if document["pipeline"] else steps[0][1]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ArithmeticError) as error:
-        reason = "its structure is broken" if isinstance(error, (LookupError, RecursionError)) else str(error)
-        raise ValueError(
-            f"{path.name} is not a model that can be read: {reason}. Write such files with evlearn.save_model."
-        ) from error
+
+
+def _explaining(path: Path) -> AbstractContextManager[None]:
+    return explaining(path.name, "a model", "Write such files with evlearn.save_model.")
 
 
 def _check_name(path: str | os.PathLike[str]) -> Path:
@@ -177,16 +141,15 @@ def _check_name(path: str | os.PathLike[str]) -> Path:
 
 def _encode_estimator(name: str, estimator: Any) -> dict[str, Any]:
     kind = type(estimator).__name__
-    if _ESTIMATORS.get(kind) is not type(estimator):
+    if kind not in ESTIMATORS or ESTIMATORS[kind].estimator is not type(estimator):
         raise TypeError(
-            f"estimator must be one of {sorted(_ESTIMATORS)}, or a pipeline of these, got {kind}; "
+            f"estimator must be one of {sorted(ESTIMATORS)}, or a pipeline of these, got {kind}; "
             "use joblib.dump for others."
         )
-    parameters = estimator.get_params(deep=False)
+    parameters = {key: value for key, value in estimator.get_params(deep=False).items() if key not in RUN_TIME}
+    known = ESTIMATORS[kind].required.keys() | ESTIMATORS[kind].others.keys()
     learned = {
-        key: value
-        for key, value in vars(estimator).items()
-        if key not in parameters and key not in _OF_TRAINING_OBJECTS
+        key: value for key, value in vars(estimator).items() if key in known and key not in OF_TRAINING_OBJECTS
     }
     return {
         "name": name,
@@ -203,41 +166,48 @@ def _plain(value: Any) -> Any:
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
-def _decode_estimator(document: dict[str, Any]) -> tuple[str, BaseEstimator]:
+def _decode_estimator(document: Any) -> tuple[str, BaseEstimator]:
+    check_keys("a step", document, ("name", "class", "parameters", "learned"))
+    text()("the name of a step", document["name"])
     kind = document["class"]
-    if kind not in _ESTIMATORS:
-        raise ValueError(f"its class is {kind!r} and not one of {sorted(_ESTIMATORS)}")
-    parameters = {key: _decode(value) for key, value in document["parameters"].items()}
-    estimator = _ESTIMATORS[kind](**parameters)
-    for key, value in document["learned"].items():
-        if not (key.endswith("_") or key.startswith("_")) or hasattr(_ESTIMATORS[kind], key):
-            raise ValueError(f"{kind} does not learn {key!r}")
-        setattr(estimator, key, _decode(value))
+    if not isinstance(kind, str) or kind not in ESTIMATORS:
+        raise ValueError(f"its class is {shortened(kind)} and not one of {sorted(ESTIMATORS)}")
+    contents = ESTIMATORS[kind]
+    estimator = contents.estimator(**_decode_parameters(kind, document["parameters"]))
+    learned = document["learned"]
+    check_keys(kind, learned, contents.required, contents.others)
+    for key, value in learned.items():
+        decoded = _decode(value, f"{kind}.{key}", parts=True)
+        (contents.required.get(key) or contents.others[key])(f"{kind}.{key}", decoded)
+        setattr(estimator, key, decoded)
     check_is_fitted(estimator)
-    _check_consistent(estimator)
-    _check_usable(estimator)
-    return str(document["name"]), estimator
+    contents.agree(estimator)
+    if hasattr(estimator, "feature_names_in_") and len(estimator.feature_names_in_) != estimator.n_features_in_:
+        raise ValueError(f"{kind}.feature_names_in_ must have a name for each feature")
+    return document["name"], estimator
 
 
-def _check_consistent(estimator: Any) -> None:
-    """Models check themselves; here, that they fit the estimator around them."""
-    model = getattr(estimator, "_model", None)
-    n_features = getattr(model, "n_features", None)
-    if n_features is not None and n_features != estimator.n_features_in_:
-        raise ValueError(f"its model is for {n_features} attributes, and n_features_in_ is not")
-    if model is not None and model.focal_sets != estimator.focal_sets_:
-        raise ValueError("its model and focal_sets_ are about other sets")
+def _decode_parameters(kind: str, document: Any) -> dict[str, Any]:
+    if not isinstance(document, dict):
+        raise ValueError(f"{kind} has no parameters")
+    decoded = {
+        key: _decode(value, f"{kind}.{key}", parts=False) for key, value in document.items() if key not in RUN_TIME
+    }
+    return {key: value for key, value in decoded.items() if ESTIMATORS[kind].check_parameter(key, value)}
 
 
-def _check_usable(estimator: Any) -> None:
-    """Whatever is missing, or of another kind than it should be, shows when it is used."""
-    n_features = estimator.n_features_in_
-    if not isinstance(n_features, int) or not 0 < n_features <= _MOST_FEATURES:
-        raise ValueError(f"n_features_in_ is {n_features!r}")
-    ask = getattr(estimator, "predict", None) or estimator.transform
-    with warnings.catch_warnings(), np.errstate(all="ignore"), suppress(ValueError):  # of values, not of structure
-        warnings.simplefilter("ignore")
-        ask(np.ones((1, n_features)))
+def _check_steps(steps: list[tuple[str, Any]], pipeline: bool) -> None:
+    """Raise unless each step can follow the one before."""
+    if not pipeline and len(steps) > 1:
+        raise ValueError(f"it has {len(steps)} steps and is no pipeline")
+    names = [name for name, _ in steps]
+    if len(set(names)) != len(names) or any("__" in name or not name for name in names):
+        raise ValueError(f"the names of its steps cannot be those of a pipeline: {shortened(names)}")
+    for (name, step), (_, after) in pairwise(steps):
+        if not isinstance(step, TRANSFORMERS):
+            raise ValueError(f"the step {shortened(name)} is no transformer, and not the last")
+        if n_features_out(step) != after.n_features_in_:
+            raise ValueError(f"the step {shortened(name)} does not give as many features as the next one takes")
 
 
 # Values
@@ -255,12 +225,15 @@ def _encode(value: Any, where: str) -> Any:
     if isinstance(value, np.ndarray):
         return {"array": _encode_array(value, where)}
     if isinstance(value, FocalSets):
+        try:
+            check_size(value.frame_size, len(value), brought=int(value.sizes.sum()))
+        except ValueError as error:
+            raise TypeError(f"{where}: {error}; use joblib.dump for this estimator.") from error
         names = None if value.names is None else list(value.names)
         return {"focal sets": {"frame": names or value.frame_size, "sets": [list(one) for one in value]}}
     kind = type(value).__name__
-    if _PARTS.get(kind) is type(value):
-        names = [one.name for one in fields(value)] if is_dataclass(value) else value._fields
-        return {kind: {name: _encode(getattr(value, name), f"{where}.{name}") for name in names}}
+    if kind in PARTS and PARTS[kind][0] is type(value):
+        return {kind: {name: _encode(getattr(value, name), f"{where}.{name}") for name in PARTS[kind][1]}}
     if isinstance(value, (tuple, set, frozenset)):
         return {"tuple": [_encode(one, where) for one in value]}
     raise TypeError(f"{where} is {value!r}, which a JSON file cannot hold; use joblib.dump for this estimator.")
@@ -276,33 +249,53 @@ def _encode_array(array: Any, where: str) -> dict[str, Any]:
     return {"type": kind, "shape": list(array.shape), "values": values}
 
 
-def _decode(value: Any) -> Any:
+def _decode(value: Any, where: str, *, parts: bool) -> Any:
+    """A value from what JSON holds of it; the classes of parts only where they may be."""
     if isinstance(value, list):
-        return [_decode(one) for one in value]
+        return [_decode(one, where, parts=parts) for one in value]
     if not isinstance(value, dict):
         return value
+    if len(value) != 1:
+        raise ValueError(f"{where} is an object with {len(value)} names, and must have one that says what it is")
     ((kind, content),) = value.items()
-    if kind in _DECODERS:
-        return _DECODERS[kind](content)
-    if kind not in _PARTS:
-        raise ValueError(f"it names the class {kind!r}, which is not one of models")
-    return _PARTS[kind](**{name: _decode(one) for name, one in content.items()})
+    if kind == "array":
+        return array_of(where, content)
+    if kind == "float":
+        text(*_NOT_FINITE)(where, content)
+        return float(content)
+    if kind == "tuple":
+        if not isinstance(content, list):
+            raise ValueError(f"{where} must be a list, got {shortened(content)}")
+        return tuple(_decode(one, where, parts=parts) for one in content)
+    if kind == "focal sets":
+        return _decode_sets(where, content)
+    if not parts or kind not in PARTS:
+        raise ValueError(f"{where} names the class {shortened(kind)}, which is not one of models")
+    return _decode_part(f"{where}.{kind}", *PARTS[kind], content)
 
 
-def _decode_array(content: dict[str, Any]) -> Any:
-    if content["type"] not in _ARRAY_TYPES:
-        raise ValueError(f"it has an array of {content['type']!r}")
-    if None in content["values"]:
-        raise ValueError("it has an array with a value that is missing")
-    dtype = object if content["type"] == "str" else np.dtype(content["type"])
-    return np.array(content["values"], dtype=dtype).reshape(content["shape"])
+def _decode_sets(where: str, content: Any) -> FocalSets:
+    check_keys(where, content, ("frame", "sets"))
+    frame = content["frame"]
+    if type(frame) is not int:
+        check_names(f"{where}.frame", frame)
+    return read_focal_sets(content["sets"], frame)
 
 
-_DECODERS: dict[str, Callable[[Any], Any]] = {
-    "array": _decode_array,
-    "float": float,
-    "tuple": lambda content: tuple(_decode(one) for one in content),
-    "focal sets": lambda content: read_focal_sets(content["sets"], content["frame"]),
-}
+def _decode_part(where: str, part: Any, checks: dict[str, Any], content: Any) -> Any:
+    check_keys(where, content, _needed(part), checks)
+    decoded = {name: _decode(one, f"{where}.{name}", parts=True) for name, one in content.items()}
+    for name, one in decoded.items():
+        checks[name](f"{where}.{name}", one)
+    return part(**decoded)
+
+
+@cache
+def _needed(part: Any) -> list[str]:
+    """The fields of a part that have no default."""
+    if not is_dataclass(part):
+        return [name for name in part._fields if name not in part._field_defaults]
+    return [one.name for one in fields(part) if one.default is MISSING]
+
 
 __all__ = ["load_model", "save_model"]

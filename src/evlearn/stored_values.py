@@ -1,8 +1,8 @@
 """What a file brings, checked before it is used: JSON, arrays in it, and what a value must be.
 
-Whoever writes a file decides what is in it, and not only we write files. So nothing is taken on trust: memory is taken
-for what a file holds and never for what it claims, and a value is of the kind, the shape and the range that it must
-have, or a `ValueError` says which is not.
+Whoever writes a file decides what is in it, and not only we write files. So nothing is taken on trust: memory is
+taken for what a file holds and never for what it claims, and a value has the kind, the shape and the range that it
+must have, or a `ValueError` says which has not.
 """
 
 import json
@@ -20,7 +20,7 @@ import numpy.typing as npt
 #: Raises unless a value, whose place in the file comes first, is what it must be.
 Check: TypeAlias = Callable[[str, Any], None]
 
-#: A size that a file claims without bringing as much: the columns of an empty table, objects that are only counted.
+#: A size that a file may claim without bringing as much: columns of an empty table, objects that are only counted.
 LARGEST_CLAIM = 1_000_000
 
 _FAILURES = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, MemoryError)
@@ -294,7 +294,8 @@ def array(
     n_dimensions : int
         How many dimensions it has.
     kinds : str, default="f"
-        The kinds of its type, as in NumPy: "f" for numbers, "i" for whole numbers, "O" for words.
+        The kinds of its type, as in NumPy: "f" for numbers, "i" and "u" for whole numbers, "b" for true and false,
+        "O" for words.
     low, high : float, default=-inf and inf
         The bounds.
     finite : bool, default=True
@@ -309,7 +310,7 @@ def array(
     def check(where: str, value: Any) -> None:
         if not isinstance(value, np.ndarray) or value.ndim != n_dimensions or value.dtype.kind not in kinds:
             raise ValueError(f"{where} must be an array of {n_dimensions} dimensions, got {shortened(value)}")
-        if value.size == 0 or not (finite or low > -math.inf or high < math.inf) or value.dtype.kind == "O":
+        if value.size == 0 or value.dtype.kind in "bO" or not (finite or low > -math.inf or high < math.inf):
             return
         least, most = value.min(), value.max()  # NaN if one of them is, and then no comparison holds
         if not (low <= least and most <= high and not (finite and max(-least, most) == math.inf)):
@@ -415,7 +416,7 @@ __all__ = [
     "flag",
     "instance",
     "number",
-        "optional",
+    "optional",
     "read_json",
     "shortened",
     "table_of",

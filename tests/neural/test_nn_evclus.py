@@ -423,7 +423,7 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "state"
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         NNEVCLUS(4, checkpoint=path, random_state=0, verbose=1).fit(MANY)
-    with pytest.raises(ValueError, match=r"belongs to another fit: l2 was '0\.0' and is '0\.5' now"):
+    with pytest.raises(ValueError, match=r"belongs to another fit: l2 was 0\.0 and is 0\.5 now"):
         NNEVCLUS(4, checkpoint=path, random_state=0, l2=0.5).fit(MANY)
     with pytest.raises(ValueError, match="checkpoint needs n_init=1 and a number as random_state"):
         NNEVCLUS(4, checkpoint=path).fit(MANY)

@@ -489,7 +489,7 @@ class FocalSets:
 
 
 def _house_keys(membership: BoolArray) -> npt.NDArray[Any]:
-    """One scalar for each row, to sort by size, then element 0 present before absent, then element 1, and so on."""
+    """One scalar for each row, to sort by size, then element 0 present before absent, then element 1, ..."""
     n_sets, n_elements = membership.shape
     width = -(-n_elements // 8)
     keys = np.zeros((n_sets, 4 + max(4, width)), dtype=np.uint8)

@@ -19,7 +19,7 @@ from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
 from evlearn.endings import warn_caller, warn_if_unfinished, whole_or_nothing
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import Replicates, bootstrap
-from evlearn.parameters import check_flag, check_integer, check_real
+from evlearn.parameters import check_flag, check_integer, check_real, check_shape
 from evlearn.partition import CredalPartition
 from evlearn.threads import one_blas_thread
 
@@ -328,6 +328,14 @@ class BootstrapModel(BlockModel):
     replicates: Replicates
     probabilities: FloatArray
     confidence: float
+
+    def __post_init__(self) -> None:
+        # Compiled code reads these without looking.
+        check_shape("masses", self.masses, (len(self.masses), len(self.focal_sets)))
+        known = (len(self.masses), self.focal_sets.frame_size, len(self.replicates))
+        check_shape("probabilities", self.probabilities, known)
+        if not all(known) or self.probabilities.dtype != np.float32:
+            raise ValueError(f"probabilities must be an array of float32, and not empty, got shape {known}.")
 
     def masses_of(self, rows: FloatArray) -> FloatArray:
         """The masses of a few rows; see `BlockModel`."""

@@ -129,20 +129,6 @@ class BPEC(PrototypeClusterer):
     4
     """
 
-    _numbers = (
-        "include_omega",
-        "n_pair_neighbors",
-        "n_neighbors",
-        "q",
-        "min_bel",
-        "min_delta",
-        "alpha",
-        "beta",
-        "delta",
-        "metric",
-        "reg_covar",
-    )
-
     def __init__(
         self,
         n_clusters: int | str = "auto",

@@ -107,8 +107,6 @@ class CCM(MeansClusterer):
     array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
     """
 
-    _numbers = ("include_omega", "n_pair_neighbors", "n_init", "gamma", "beta", "delta")
-
     def __init__(
         self,
         n_clusters: int = 3,

@@ -124,8 +124,6 @@ class ECM(MeansClusterer):
       nonspecificity 0.294   (0: all sure, 1: nothing known)
     """
 
-    _numbers = ("include_omega", "n_pair_neighbors", "n_init", "alpha", "beta", "delta", "metric", "reg_covar")
-
     def __init__(
         self,
         n_clusters: int = 3,

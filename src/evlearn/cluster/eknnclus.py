@@ -330,6 +330,21 @@ class NeighborModel:
     metric: Any
     focal_sets: FocalSets
 
+    def __post_init__(self) -> None:
+        # Compiled code reads and writes by these without looking.
+        check_shape("labels", self.labels, (len(self.labels),))
+        if self.labels.dtype != np.int32 or not len(self.labels):
+            raise ValueError(f"labels must be an array of int32, and not empty, got {self.labels.dtype}.")
+        n_clusters = self.focal_sets.frame_size
+        if self.labels.min() < 0 or self.labels.max() >= n_clusters:
+            raise ValueError(f"labels must be numbers of the {n_clusters} clusters, from 0.")
+        if self.training is not None:
+            check_shape("training", self.training, (len(self.labels), self.training.shape[-1]))
+        singles = np.array_equal(self.focal_sets.singleton_positions, np.arange(1, n_clusters + 1))
+        n_sets = n_clusters + 2 if n_clusters > 1 else 2
+        if not singles or not self.focal_sets.has_omega or len(self.focal_sets) != n_sets:
+            raise ValueError("focal_sets must be the single clusters, and all of them together.")
+
     def assign(self, data: Any, *, n_jobs: int | None = None) -> FloatArray:
         """The masses of objects.
 

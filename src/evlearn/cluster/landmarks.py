@@ -48,6 +48,7 @@ class LandmarkModel:
 
     def __post_init__(self) -> None:
         # Compiled code reads these without looking.
+        check_shape("indices", self.indices, (max(len(self.indices), 1),))
         check_shape("masses", self.masses, (len(self.indices), len(self.focal_sets)))
         if self.landmarks is not None:
             check_shape("landmarks", self.landmarks, (len(self.indices), self.landmarks.shape[-1]))

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.cluster.prototypes import masses_of_costs, total_cost
+from evlearn.parameters import check_shape
 
 _EPS = 1e-12
 
@@ -148,6 +149,10 @@ class Medoids:
     factors: FloatArray
     weights: FloatArray | None = None
 
+    def __post_init__(self) -> None:
+        check_shape("objects", self.objects, (max(len(self.objects), 1),))
+        check_shape("factors", self.factors, (len(self.chosen), len(self.objects)))
+
     @classmethod
     def of(cls, chosen: npt.NDArray[np.intp], factors: FloatArray, weights: FloatArray | None = None) -> "Medoids":
         """Medoids with the objects that count.
@@ -194,6 +199,10 @@ class MedoidModel:
     empty: float
     beta: float
     unit: float
+
+    def __post_init__(self) -> None:
+        check_shape("factors", self.factors, (len(self.focal_sets) - 1,))
+        check_shape("medoids", self.medoids.chosen, (len(self.focal_sets) - 1,))
 
     def costs(self, apart: FloatArray) -> FloatArray:
         """The cost of every set at objects.

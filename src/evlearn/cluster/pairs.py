@@ -49,6 +49,10 @@ class Transform:
     d0: float
     ranks: FloatArray | None = None
 
+    def __post_init__(self) -> None:
+        if isinstance(self.kind, str) and self.kind == "rank" and (self.ranks is None or not len(self.ranks)):
+            raise ValueError("ranks must hold dissimilarities to compare with.")
+
     def __call__(self, distances: FloatArray) -> FloatArray:
         """The target conflicts of dissimilarities."""
         if callable(self.kind):

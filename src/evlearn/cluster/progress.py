@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from evlearn.belief.types import FloatArray
 from evlearn.cluster.adaptive import AdaptiveModel
 from evlearn.cluster.descent import Descent, Model
 from evlearn.cluster.prototypes import Coordinates
+from evlearn.stored_values import Check, array, check_keys, check_length
 
 MakeModel = Callable[[FocalSets, Coordinates, float, FloatArray, Any], Model]
 
@@ -52,10 +54,10 @@ class Progress:
         """
         arrays: dict[str, Any] = {
             "centre": self.coordinates.centre,
-            "scale": self.coordinates.scale,
-            "delta": self.delta,
+            "scale": float(self.coordinates.scale),
+            "delta": float(self.delta),
             "starts": self.starts,
-            "stage": self.stage,
+            "stage": np.int64(self.stage),
         }
         for name, state in (("current", self.current), ("best", self.best)):
             if state is not None:
@@ -67,41 +69,85 @@ class Progress:
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Any], make_model: MakeModel) -> "Progress":
-        """The inverse of `to_arrays`.
+    def from_arrays(
+        cls, make_model: MakeModel, n_clusters: int | None, n_features: int, arrays: dict[str, Any]
+    ) -> "Progress":
+        """The inverse of `to_arrays`; raises if the arrays cannot be those of a fit.
 
         Parameters
         ----------
-        arrays : dict of str to ndarray
-            From a checkpoint.
         make_model : callable
             From focal sets, coordinates, delta, prototypes and metrics to a model.
+        n_clusters : int or None
+            The number of clusters; None if the data decide.
+        n_features : int
+            The number of features.
+        arrays : dict of str to ndarray
+            From a checkpoint.
 
         Returns
         -------
         Progress
             The progress.
         """
+        check_keys("the state", arrays, _ALWAYS, _SOMETIMES)
+        for name, values in arrays.items():
+            (_ALWAYS.get(name) or _SOMETIMES[name])(name, values)
+        starts, stage = arrays["starts"], int(arrays["stage"])
+        if n_clusters is None:
+            n_clusters = starts.shape[1]
+        check_length("centre", arrays["centre"], (n_features,))
+        check_length("starts", starts, (max(len(starts), 1), n_clusters, n_features))
         coordinates = Coordinates(arrays["centre"], float(arrays["scale"]))
-        progress = cls(coordinates, float(arrays["delta"]), arrays["starts"], int(arrays["stage"]))
-
-        def model(name: str) -> Model | None:
-            if f"{name}_prototypes" not in arrays:
-                return None
-            sets = FocalSets.from_membership(arrays[f"{name}_sets"])
-            metrics = arrays.get(f"{name}_metrics")
-            return make_model(sets, coordinates, progress.delta, arrays[f"{name}_prototypes"], metrics)
-
-        def descent(name: str) -> Descent | None:
-            found = model(f"{name}_model")
-            if found is None:
-                return None
-            converged, interrupted = (bool(flag) for flag in arrays[f"{name}_flags"])
-            history = arrays[f"{name}_history"].tolist()
-            return Descent(found, history, model(f"{name}_before"), converged, interrupted)
-
-        progress.current, progress.best = descent("current"), descent("best")
+        make = partial(_descent_of, arrays, partial(_model_of, arrays, make_model, coordinates, n_clusters))
+        progress = cls(coordinates, float(arrays["delta"]), starts, stage, make("current"), make("best"))
+        if not 0 <= stage <= len(starts) or (stage > 0 and progress.best is None):
+            raise ValueError(f"stage is {stage}, which is not one of this fit")
         return progress
+
+
+_SETS = array(2, "ub")
+#: What each array must be.
+_ALWAYS: dict[str, Check] = {
+    "centre": array(1),
+    "scale": array(0, low=1e-154, high=1e154),
+    "delta": array(0, low=0, finite=False),
+    "starts": array(3),
+    "stage": array(0, "i"),
+}
+_OF_A_MODEL: dict[str, Check] = {"prototypes": array(2), "sets": _SETS, "metrics": array(3)}
+_SOMETIMES: dict[str, Check] = {
+    f"{one}_{name}": check
+    for one in ("current", "best")
+    for name, check in {
+        "history": array(1, finite=False),
+        "flags": array(1, "b"),
+        **{f"{model}_{field}": check for model in ("model", "before") for field, check in _OF_A_MODEL.items()},
+    }.items()
+}
+
+
+def _descent_of(arrays: dict[str, Any], make: Callable[[str], Model | None], name: str) -> Descent | None:
+    found = make(f"{name}_model")
+    if found is None:
+        return None
+    flags, history = arrays[f"{name}_flags"], arrays[f"{name}_history"]
+    check_length("flags", flags, (2,))
+    check_length("history", history, (max(len(history), 1),))
+    return Descent(found, history.tolist(), make(f"{name}_before"), bool(flags[0]), bool(flags[1]))
+
+
+def _model_of(
+    arrays: dict[str, Any], make_model: MakeModel, coordinates: Coordinates, n_clusters: int, name: str
+) -> Model | None:
+    if f"{name}_prototypes" not in arrays:
+        return None
+    table = arrays[f"{name}_sets"]
+    sets = FocalSets.from_membership(table)
+    if sets.frame_size != n_clusters or not np.array_equal(sets.membership, table):
+        raise ValueError(f"{name}_sets are not the sets of {n_clusters} clusters, in order")
+    metrics = arrays.get(f"{name}_metrics")
+    return make_model(sets, coordinates, float(arrays["delta"]), arrays[f"{name}_prototypes"], metrics)
 
 
 def _model_arrays(name: str, model: Model) -> dict[str, Any]:

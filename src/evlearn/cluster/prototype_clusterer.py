@@ -1,7 +1,7 @@
 """What methods with prototypes share: data of any size in, prototypes out, and masses where they are wanted."""
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -14,7 +14,7 @@ from evlearn.blocks import Rows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
 from evlearn.cluster.adaptive import AdaptiveModel
-from evlearn.cluster.checkpoints import Checkpoint, digest_of
+from evlearn.cluster.checkpoints import Checkpoint, identity_of
 from evlearn.cluster.descent import Descent, Model, descend
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
 from evlearn.cluster.progress import Progress
@@ -73,9 +73,12 @@ class PrototypeClusterer(RowwiseClusterer):
 
     def _begin(self, rows: Rows, weights: FloatArray | None, checkpoint: Checkpoint | None) -> Progress:
         """Scales and starts; or, after an end that was not one, what had been done."""
-        stored = None if checkpoint is None else checkpoint.load()
-        if stored is not None:
-            return Progress.from_arrays(stored, self._make_model)
+        if checkpoint is not None:
+            n_clusters = None if isinstance(self.n_clusters, str) else self.n_clusters
+            read = partial(Progress.from_arrays, self._make_model, n_clusters, rows.n_features)
+            stored = checkpoint.load(read)
+            if stored is not None:
+                return stored
         random = check_random_state(self.random_state)
         sample, counts = draw(rows, weights, random)
         coordinates = Coordinates.of(sample)
@@ -97,23 +100,7 @@ class PrototypeClusterer(RowwiseClusterer):
     def _open_checkpoint(self, rows: Rows, weights: FloatArray | None) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
-        ends = rows.take(np.unique([0, len(rows) - 1])) + rows.origin
-        identity = {
-            "method": type(self).__name__,
-            "n_samples": len(rows),
-            "n_features": rows.n_features,
-            "data": digest_of(ends.astype(rows.dtype)),
-            "dtype": str(rows.dtype),
-            "sample_weight": None if weights is None else digest_of(weights),
-            "n_clusters": self.n_clusters,
-            "focal_sets": self.focal_sets if isinstance(self.focal_sets, str) else repr(list(self.focal_sets)),
-            "init": self.init
-            if isinstance(self.init, str)
-            else digest_of(np.asarray(self.init, dtype=np.float64)),
-            "random_state": self.random_state if isinstance(self.random_state, int) else None,
-            **{name: getattr(self, name) for name in self._numbers},
-        }
-        return Checkpoint(self.checkpoint, identity)
+        return Checkpoint(self.checkpoint, identity_of(self, rows, sample_weight=weights))
 
     # The descent
 

@@ -19,6 +19,7 @@ import numpy as np
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
 from evlearn.cluster.prototypes import SetCosts, masses_of_costs, solve_positive
+from evlearn.parameters import check_shape
 
 #: A difference of two sums that is smaller than this share of them is rounding.
 _LOST = 1e-13
@@ -47,6 +48,11 @@ class RelationalModel:
     weights: FloatArray
     gram: FloatArray
     mean: float
+
+    def __post_init__(self) -> None:
+        n_clusters = self.costs.focal_sets.frame_size
+        check_shape("weights", self.weights, (n_clusters, max(self.weights.shape[-1], 1)))
+        check_shape("gram", self.gram, (n_clusters, n_clusters))
 
     @property
     def focal_sets(self) -> FocalSets:

@@ -69,6 +69,8 @@ class GaussianReplicates:
         check_shape("weights", self.mixtures.weights, (number, c))
         check_shape("covariances", self.mixtures.covariances, (number, c, d, d))
         check_shape("centre", self.units.centre, (d,))
+        if not number * c * d:
+            raise ValueError(f"means must not be empty, got shape {self.mixtures.means.shape}.")
 
     def __len__(self) -> int:
         """How many there are."""

@@ -228,6 +228,8 @@ def posterior(X: FloatArray, mixtures: Mixture) -> tuple[FloatArray, FloatArray]
         Xt = np.ascontiguousarray(X[rows].T, dtype=np.float64)
         some, some_logs = np.empty((n_mixtures, c, Xt.shape[1])), np.empty((n_mixtures, Xt.shape[1]))
         expectations(Xt, some, some_logs, *arrays, runs, floor, 0.0, singular)
+        if singular.any():  # of such a mixture nothing is computed
+            raise ValueError("a covariance matrix of the mixture is singular; fit it again.")
         logs[:, rows], shares[:, :, rows] = some_logs, some
     return logs, shares
 

@@ -23,9 +23,15 @@ class Dissimilarity:
         features are compared by their Euclidean distance; None for the metric.
     metric : str or callable
         The metric of attributes.
+
+    Attributes
+    ----------
+    given : object
+        What was given, to tell one training from another.
     """
 
     def __init__(self, given: Any, metric: Any) -> None:
+        self.given = given
         self._transformer = given if hasattr(given, "transform") else None
         self._function = given if callable(given) and self._transformer is None else None
         self._matrix = given if self._transformer is None and self._function is None else None

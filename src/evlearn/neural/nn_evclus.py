@@ -21,7 +21,7 @@ from evlearn.blocks import Rows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
 from evlearn.cluster import pairs as pair_tools
-from evlearn.cluster.checkpoints import Checkpoint, digest_of
+from evlearn.cluster.checkpoints import Checkpoint, identity_of
 from evlearn.cluster.focal import make_focal_sets
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.constraints import PairwiseConstraints
@@ -566,7 +566,7 @@ class NNEVCLUS(RowwiseClusterer):
             tol=self.tol,
             seed=seed,
         )
-        checkpoint = self._open_checkpoint(problem.rows, problem.known, batches)
+        checkpoint = self._open_checkpoint(problem)
         training = train_in_batches(
             network,
             problem.objects,
@@ -580,20 +580,17 @@ class NNEVCLUS(RowwiseClusterer):
             checkpoint.remove()
         return training
 
-    def _open_checkpoint(self, rows: Rows, known: Known, batches: Batches) -> Checkpoint | None:
+    def _open_checkpoint(self, problem: Problem) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
-        ends = take(rows, np.unique([0, len(rows) - 1]))
-        identity = {
-            "method": type(self).__name__,
-            "n_samples": len(rows),
-            "n_features": rows.n_features,
-            "data": digest_of(ends),
-            "known": digest_of(np.concatenate([known.objects, known.clusters, known.must])),
-            "batches": repr(batches),
-            "random_state": self.random_state,
-            **{name: repr(getattr(self, name)) for name in _OF_A_CHECKPOINT},
-        }
+        known = problem.known
+        identity = identity_of(
+            self,
+            problem.rows,
+            labels=[known.labelled, known.clusters],
+            constraints=[known.pairs, known.must],
+            dissimilarities=problem.dissimilarity.given,
+        )
         return Checkpoint(self.checkpoint, identity)
 
     # The result
@@ -627,26 +624,6 @@ class NNEVCLUS(RowwiseClusterer):
         bar = "#" * done + "." * (20 - done)
         line = f"NNEVCLUS [{bar}] {number:>5}/{self.max_iter}   loss {loss:.6g}"
         print(line, end="\r" if sys.stdout.isatty() else "\n", flush=True)
-
-
-_OF_A_CHECKPOINT = (
-    "n_clusters",
-    "focal_sets",
-    "include_omega",
-    "hidden_layer_sizes",
-    "metric",
-    "d0",
-    "d0_quantile",
-    "l2",
-    "outlier_model",
-    "outlier_link",
-    "xi",
-    "label_weight",
-    "label_reduction",
-    "standardize",
-    "dtype",
-    "init",
-)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from evlearn.neural.known import Known
 from evlearn.neural.losses import Losses
 from evlearn.neural.network import EvidentialNetwork
 from evlearn.neural.objects import Objects
+from evlearn.stored_values import array, check_keys, check_length
 
 _LBFGS_CHUNK, _LBFGS_MEMORY = 10, 50
 _PLATEAU = 0.3  # of the patience: then the learning rate is halved
@@ -297,7 +298,7 @@ def train_in_batches(
     """
     run = _Run(network, objects, losses, known, batches)
     if checkpoint is not None:
-        run.restore(checkpoint.load())
+        checkpoint.load(run.restore)
     try:
         while not run.ended:
             value = run.epoch()
@@ -417,11 +418,9 @@ class _Run:
             arrays[f"step_{k}"] = np.asarray(float(self._optimizer.state[weights]["step"]))
         return arrays
 
-    def restore(self, arrays: dict[str, Any] | None) -> None:
-        """Go on from a state; from None, begin."""
-        if arrays is None:
-            return
-        self._since_best, self._since_slower, n_iter, converged = (int(one) for one in arrays["counts"])
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Go on from a state; raises, and changes nothing, if the arrays cannot be those of this training."""
+        self._check(arrays)
         like = next(self._network.parameters())
 
         def state(prefix: str) -> dict[str, Any]:
@@ -430,6 +429,7 @@ class _Run:
                 for name, old in self._network.state_dict().items()
             }
 
+        self._since_best, self._since_slower, n_iter, converged = (int(one) for one in arrays["counts"])
         self._network.load_state_dict(state("now"))
         for k, weights in enumerate(self._network.parameters()):
             squares = torch.as_tensor(arrays[f"squares_{k}"], dtype=like.dtype, device=like.device).clone()
@@ -441,6 +441,27 @@ class _Run:
         self.training = Training(
             state("best"), float(arrays["objective"]), arrays["history"].tolist(), n_iter, bool(converged)
         )
+
+    def _check(self, arrays: dict[str, Any]) -> None:
+        now = self._network.state_dict()
+        shapes = {f"{prefix}_{name}": tuple(old.shape) for prefix in ("now", "best") for name, old in now.items()}
+        parameters = list(enumerate(self._network.parameters()))
+        shapes |= {f"squares_{k}": tuple(weights.shape) for k, weights in parameters}
+        shapes |= {f"step_{k}": () for k, _ in parameters}
+        shapes |= {"counts": (4,), "rate": (), "objective": (), "history": (self._count(arrays),)}
+        check_keys("the state", arrays, shapes)
+        for name, shape in shapes.items():
+            endless = name in ("objective", "history")  # of weights that are no good
+            least = 0.0 if name.startswith(("counts", "rate", "squares", "step")) else -np.inf
+            array(len(shape), "iu" if name == "counts" else "fiu", low=least, finite=not endless)(
+                name, arrays[name]
+            )
+            check_length(name, arrays[name], shape)
+
+    def _count(self, arrays: dict[str, Any]) -> int:
+        """How many epochs there were."""
+        counts = arrays.get("counts", np.empty(0))
+        return int(counts[2]) if counts.shape == (4,) else 0
 
 
 def _mean_of_processes(value: float, device: torch.device) -> float:

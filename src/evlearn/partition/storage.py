@@ -1,7 +1,7 @@
 """Credal partitions in files, without pickle: JSON for people, npz for size.
 
-An ``.npz`` file is an archive of three arrays (`evlearn.archives`): ``header`` (JSON as bytes), ``membership`` (the
-focal sets) and ``masses``, which can be read in place as a memory map.
+An ``.npz`` file is an archive of three arrays (`evlearn.archives`): ``header`` (JSON as bytes), ``membership``
+(the focal sets) and ``masses``, which can be read in place as a memory map.
 
 Reading trusts nothing: names, types, shapes and sizes are checked before memory is taken, then the values.
 """
@@ -195,7 +195,10 @@ def _read_json(path: Path) -> Stored:
 def _read_npz(path: Path, mmap: bool) -> Stored:
     with _explaining(path), path.open("rb") as file:
         arrays = read_archive(
-            file, ("|u1", "<f4", "<f8"), names=("header", "membership", "masses"), mapped="masses" if mmap else None
+            file,
+            ("|u1", "<f4", "<f8"),
+            names=("header", "membership", "masses"),
+            mapped="masses" if mmap else None,
         )
         membership, masses = arrays["membership"], arrays["masses"]
         for name, kind, ndim in (("header", "u", 1), ("membership", "u", 2), ("masses", "f", 2)):
@@ -237,4 +240,3 @@ def _check_dtype(name: Any) -> "np.dtype[np.float32] | np.dtype[np.float64]":
     if name not in ("float32", "float64"):
         raise ValueError(f"dtype is {shortened(name)} and not float32 or float64")
     return np.dtype(np.float32) if name == "float32" else np.dtype(np.float64)
-
