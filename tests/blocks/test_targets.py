@@ -33,6 +33,13 @@ def test_memory_and_files_hold_the_same_numbers(tmp_path):
     np.testing.assert_array_equal(np.column_stack([table[name] for name in COLUMNS]), VALUES)
 
 
+def test_a_block_without_rows_does_not_take_the_place_of_another(tmp_path):
+    target = make_target(tmp_path / "m.parquet", VALUES.shape, float, COLUMNS)
+    target.put(0, VALUES)
+    target.put(0, VALUES[:0])
+    assert pq.read_table(target.finish()).num_rows == len(VALUES)
+
+
 def test_an_array_in_memory_is_filled_by_other_processes_through_a_file():
     target = MemoryTarget(VALUES.shape, float)
     there = pickle.loads(pickle.dumps(target))

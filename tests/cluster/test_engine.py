@@ -71,7 +71,9 @@ def test_data_in_memory_in_files_in_chunks_and_on_dask_give_the_same_masses(meth
     expected = masses(METHODS[method]().fit(X), new)
     array = da.from_array(X, chunks=(7000, 2))
     frame = dd.read_parquet(folder)
-    for data in (folder, np.array_split(X, 9), array, frame):
+    for data in (folder, np.array_split(X, 9)):
+        np.testing.assert_array_equal(masses(METHODS[method]().fit(data), new), expected)
+    for data in (array, frame):
         np.testing.assert_allclose(masses(METHODS[method]().fit(data), new), expected, rtol=0, atol=1e-8)
 
 
@@ -111,6 +113,43 @@ def test_sample_weights_travel_with_the_rows(X, client):
     with joblib.parallel_config(backend="dask"):
         model = ECM(3, random_state=0).fit(X, sample_weight=weights)
     np.testing.assert_array_equal(model.masses_, expected.masses_)
+
+
+def weighted_sum(rows, weights):
+    return float((rows.sum(axis=1) * weights).sum())
+
+
+def test_weights_outlive_the_workers_that_held_them(X, client):
+    with open_rows(da.from_array(X[:1000], chunks=(100, 3))) as rows:
+        weights = rows.align(np.arange(1000.0))
+        expected = rows.map(weighted_sum, weights)
+        for victim in client.run(os.getpid).values():
+            os.kill(victim, signal.SIGKILL)
+        assert rows.map(weighted_sum, weights) == expected
+    client.wait_for_workers(2)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_chunks_that_a_filter_left_empty_do_no_harm(method, X, client, tmp_path):
+    ordered = X[np.argsort(X[:, 0])][-9000:]
+    array = da.from_array(X[np.argsort(X[:, 0])], chunks=(7000, 3))
+    filtered = array[array[:, 0] >= ordered[0, 0]]  # of nine chunks, seven are empty
+    model = METHODS[method]().fit(filtered)
+    expected = METHODS[method]().fit(ordered)
+    np.testing.assert_allclose(masses(model, X[:1000]), masses(expected, X[:1000]), rtol=0, atol=1e-7)
+    np.testing.assert_array_equal(model.labels_.compute(), expected.labels_)
+    for name in ("predict", "predict_proba", "predict_set"):
+        found = getattr(expected, name)(filtered).compute()
+        np.testing.assert_allclose(found, getattr(expected, name)(ordered), rtol=0, atol=1e-12)
+    table = pq.read_table(expected.predict_mass(filtered, out=tmp_path / "m.parquet"))
+    assert table.num_rows == 9000
+
+
+def test_frames_in_chunks_must_have_the_columns_of_the_fit(X):
+    frame = pd.DataFrame(X[:1000], columns=NAMES)
+    model = ECM(3, random_state=0).fit(frame)
+    with pytest.raises(ValueError, match="and the model was fitted to"):
+        model.predict(iter([frame[["y", "x", "z"]]]))
 
 
 def test_missing_values_on_the_workers_are_an_error_here(client):

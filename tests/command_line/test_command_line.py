@@ -161,7 +161,7 @@ def test_data_larger_than_memory_give_the_same_answer(iris, ending, monkeypatch)
     assert run("cluster", source, "-k", 3, *options) == 0
     memory, blocks = pd.read_csv("memory.csv"), pd.read_csv("blocks.csv")
     assert memory["object"].tolist() == blocks["object"].tolist()
-    # Rounded: blocks are stored from another origin.
+    # Rounded in the files.
     assert np.allclose(memory.iloc[:, 3:], blocks.iloc[:, 3:], atol=1e-8)
     with open("r.html", encoding="utf-8") as file:
         assert "These are a random sample of 150 objects." in file.read()

@@ -24,7 +24,8 @@ def is_dask(X: Any) -> bool:
     bool
         Whether it is.
     """
-    return hasattr(X, "__dask_graph__") and hasattr(X, "shape")
+    # Not a delayed object, which seems to have every attribute.
+    return hasattr(X, "__dask_graph__") and isinstance(getattr(X, "ndim", None), int)
 
 
 def open_dask(X: Any, folder: str | os.PathLike[str] | None) -> Rows:
@@ -43,6 +44,8 @@ def open_dask(X: Any, folder: str | os.PathLike[str] | None) -> Rows:
         The rows.
     """
     array, names = _as_array(X)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"X must have rows and columns, got a Dask collection of shape {array.shape}.")
     if not array.shape[0]:
         raise ValueError("X has no rows.")
     client = _active_client()
@@ -72,8 +75,9 @@ class DaskRows(Rows):
         self._client = client
         # Kept by the workers: a fit asks for every block many times. Dask knows how to make those again that are
         # lost.
-        self._parts = client.compute(list(array.to_delayed().ravel()))
-        self._starts = np.concatenate([[0], np.cumsum(array.chunks[0])])
+        self._sizes = np.array(array.chunks[0])
+        self._parts = self._compute(array)
+        self._starts = np.concatenate([[0], np.cumsum(self._sizes[self._sizes > 0])])
         self.map(check_finite)
 
     def align(self, weights: Any) -> Any:
@@ -91,9 +95,10 @@ class DaskRows(Rows):
         """
         if is_dask(weights):
             column = _as_array(weights)[0].rechunk((self.array.chunks[0],))
-            return self._client.compute(list(column.to_delayed().ravel()))
+            return self._compute(column)
         pieces = [np.array(weights[a:b]) for a, b in zip(self._starts[:-1], self._starts[1:], strict=True)]
-        return self._client.scatter(pieces, hash=False)
+        # Not scattered: what is scattered is lost with its worker.
+        return self._client.map(np.asarray, pieces, pure=False)
 
     def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> list[Any]:
         """Call ``function(block, weights of the block)`` for all blocks, where they are.
@@ -170,6 +175,11 @@ class DaskRows(Rows):
     def close(self) -> None:
         """Let the workers forget the rows."""
         self._parts = []
+
+    def _compute(self, collection: Any) -> Any:
+        """The chunks that have rows, on the workers: what is filtered often has others."""
+        parts = list(collection.to_delayed().ravel())
+        return self._client.compute([part for part, size in zip(parts, self._sizes, strict=True) if size])
 
     def _run(self, task: Function, *arguments: Any, **shared: Any) -> list[Any]:
         return list(self._client.gather(self._client.map(task, *arguments, pure=False, **shared)))

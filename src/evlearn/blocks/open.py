@@ -9,7 +9,7 @@ import numpy as np
 
 from evlearn.blocks.dask_rows import is_dask, open_dask
 from evlearn.blocks.parquet import open_parquet
-from evlearn.blocks.rows import ArrayRows, Rows, check_finite
+from evlearn.blocks.rows import ArrayRows, Rows, as_numbers, check_finite
 from evlearn.blocks.scratch import MappedFile, Scratch
 
 
@@ -51,14 +51,18 @@ def open_rows(X: Any, *, folder: str | os.PathLike[str] | None = None, n_jobs: i
         return open_dask(X, folder)
     if is_chunks(X):
         return _open_chunks(X, folder)
-    array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    array = as_numbers(X)
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
-    if array.ndim != 2:
-        raise ValueError(f"X must have rows and columns, got an array of {array.ndim} dimensions.")
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"X must have rows and columns, got an array of shape {array.shape}.")
     check_finite(array)
-    names = np.array([str(name) for name in X.columns], dtype=object) if hasattr(X, "columns") else None
-    return ArrayRows(array, feature_names=names, folder=folder)
+    names = _names_of(X)
+    return ArrayRows(
+        array,
+        feature_names=None if names is None else np.array([str(name) for name in names], dtype=object),
+        folder=folder,
+    )
 
 
 def is_elsewhere(X: Any) -> bool:
@@ -99,27 +103,51 @@ def is_chunks(X: Any) -> bool:
 
 
 def _open_chunks(chunks: Any, folder: str | os.PathLike[str] | None) -> ArrayRows:
-    """Copy chunk after chunk to a temporary file; the first decides on the precision and on the origin."""
+    """Copy chunk after chunk to a temporary file; the first decides on the precision, and on the columns."""
     scratch = Scratch(folder)
-    n_rows, origin, dtype = 0, None, None
+    n_rows, width, names = 0, None, None
+    dtype: np.dtype[Any] = np.dtype(np.float64)
     try:
         with Path(scratch.path).open("wb") as file:
             for chunk in chunks:
-                block = np.asarray(chunk)
-                if block.ndim != 2 or (origin is not None and block.shape[1] != len(origin)):
+                block = as_numbers(chunk)
+                if block.ndim != 2 or (width is not None and block.shape[1] != width) or block.shape[1] == 0:
                     raise ValueError(
                         f"the chunks of X must be matrices of one width, got {block.shape} after {n_rows} rows."
                     )
-                check_finite(block)
-                if origin is None and len(block):
+                names = _same_names(names, _names_of(chunk), n_rows)
+                if width is None and len(block):
+                    width = block.shape[1]
                     dtype = np.dtype(np.float32 if block.dtype == np.float32 else np.float64)
-                    origin = block.mean(axis=0, dtype=np.float64).astype(dtype).astype(np.float64)
-                if len(block):
-                    file.write(np.ascontiguousarray(block - origin, dtype=dtype).data)
+                # In the precision of the file, in which large numbers may be infinite.
+                with np.errstate(over="ignore"):
+                    block = np.ascontiguousarray(block, dtype=dtype)
+                check_finite(block)
+                file.write(block.data)
                 n_rows += len(block)
-        if origin is None or dtype is None:
+        if width is None:
             raise ValueError("X gave no rows. An iterator can be read only once: give a fresh one, or a list.")
     except BaseException:
         scratch.close()
         raise
-    return ArrayRows(MappedFile(scratch.path, dtype.str, (n_rows, len(origin))), origin=origin, scratch=scratch)
+    file_of_rows = MappedFile(scratch.path, dtype.str, (n_rows, width))
+    # As scikit-learn does: numbers of columns are no names.
+    named = names is not None and all(isinstance(name, str) for name in names)
+    return ArrayRows(file_of_rows, feature_names=np.array(names, dtype=object) if named else None, scratch=scratch)
+
+
+def _names_of(X: Any) -> list[Any] | None:
+    """The names of the columns of a frame, of pandas, polars or pyarrow."""
+    schema: Any = getattr(X, "schema", None)
+    if hasattr(schema, "pandas_metadata"):  # of pyarrow, whose `columns` are the columns themselves
+        return list(schema.names)
+    return list(X.columns) if hasattr(X, "columns") else None
+
+
+def _same_names(known: list[Any] | None, names: list[Any] | None, n_rows: int) -> list[Any] | None:
+    if known is not None and names is not None and names != known:
+        raise ValueError(
+            f"the chunks of X must have the same columns in the same order: {known} at first, and {names} after "
+            f"{n_rows} rows."
+        )
+    return names if known is None else known

@@ -40,32 +40,25 @@ def open_parquet(
         The rows; closing them removes the temporary file.
     """
     dataset = open_dataset(path)
-    names = _columns(dataset)
     with _explaining(path):
-        parts = [part for fragment in dataset.get_fragments() for part in fragment.split_by_row_group()]
+        # Empty files, as engines write them, often know nothing of the types of their columns.
+        fragments = [one for one in dataset.get_fragments() if one.metadata.num_rows]
+        if not fragments:
+            raise ValueError(f"{Path(path).name} has no rows.")
+        names, dtype = _columns(fragments)
+        parts = [part for fragment in fragments for part in fragment.split_by_row_group()]
     # Not count_rows(), which counts the whole file.
     counts = [sum(group.num_rows for group in part.row_groups) for part in parts]
-    if sum(counts) == 0:
-        raise ValueError(f"{Path(path).name} has no rows.")
-    dtype = np.dtype(
-        np.float32 if all(_is_single(dataset.schema.field(one).type) for one in names) else np.float64
-    )
-    first = next(part for part, count in zip(parts, counts, strict=True) if count)
-    with _explaining(path):
-        sample = _to_array(first.head(_BATCH_ROWS, columns=names), np.float64, 0.0)
-    origin = sample.mean(axis=0).astype(dtype).astype(np.float64)
     scratch = Scratch(folder)
     file = MappedFile(scratch.path, dtype.str, (sum(counts), len(names)))
     starts = np.cumsum([0, *counts[:-1]])
-    tasks = [
-        delayed(_spill)(part, names, file, int(start), origin) for part, start in zip(parts, starts, strict=True)
-    ]
+    tasks = [delayed(_spill)(part, names, file, int(start)) for part, start in zip(parts, starts, strict=True)]
     try:
         run_tasks(tasks, n_jobs)
     except BaseException:
         scratch.close()
         raise
-    return ArrayRows(file, origin=origin, feature_names=np.array(names, dtype=object), scratch=scratch)
+    return ArrayRows(file, feature_names=np.array(names, dtype=object), scratch=scratch)
 
 
 def open_dataset(path: str | os.PathLike[str]) -> Any:
@@ -93,25 +86,44 @@ def open_dataset(path: str | os.PathLike[str]) -> Any:
 
 
 def _files(folder: Path) -> list[Path]:
-    # Names that begin with a dot or an underscore are what engines leave beside the data.
+    # Names of files and folders that begin with a dot or an underscore are what engines leave beside the data.
     found = [file for pattern in ("*.parquet", "*.pq") for file in folder.rglob(pattern)]
-    return sorted(file for file in found if file.is_file() and file.name[0] not in "._")
+    return sorted(
+        file
+        for file in found
+        if file.is_file() and not any(part[0] in "._" for part in file.relative_to(folder).parts)
+    )
 
 
-def _columns(dataset: Any) -> list[str]:
-    """All columns but the index of a pandas frame; they must hold numbers."""
+def _columns(fragments: list[Any]) -> tuple[list[str], np.dtype[Any]]:
+    """The columns that all files have, and the precision that holds what all of them hold."""
+    names = _numeric_columns(fragments[0])
+    for fragment in fragments[1:]:
+        others = _numeric_columns(fragment)
+        if set(others) != set(names):
+            raise ValueError(
+                f"the Parquet files have different columns: {names} in {Path(fragments[0].path).name}, and "
+                f"{others} in {Path(fragment.path).name}; write files with the same columns."
+            )
+    single = all(_is_single(fragment.physical_schema.field(name).type) for fragment in fragments for name in names)
+    return names, np.dtype(np.float32 if single else np.float64)
+
+
+def _numeric_columns(fragment: Any) -> list[str]:
+    """All columns of a file but the index of a pandas frame; they must hold numbers."""
     types = need_pyarrow().types
-    schema = dataset.schema
+    schema = fragment.physical_schema
     index = [one for one in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(one, str)]
     names = [name for name in schema.names if name not in index]
     for name in names:
         kind = schema.field(name).type
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
             raise ValueError(
-                f"column {name!r} holds {kind} and not numbers; write a file with the numeric columns only."
+                f"column {name!r} holds {kind} in {Path(fragment.path).name}, and not numbers; write a file with "
+                "the numeric columns only."
             )
     if not names:
-        raise ValueError("the Parquet files have no columns.")
+        raise ValueError(f"{Path(fragment.path).name} has no columns.")
     return names
 
 
@@ -119,14 +131,14 @@ def _is_single(kind: Any) -> bool:
     return str(kind) in ("float", "halffloat")
 
 
-def _spill(part: Any, names: list[str], file: MappedFile, start: int, origin: Any) -> None:
+def _spill(part: Any, names: list[str], file: MappedFile, start: int) -> None:
     batches = part.to_batches(columns=names, batch_size=_BATCH_ROWS)
     while True:
         with _explaining(part.path):
             batch = next(batches, None)
         if batch is None:
             return
-        file.write(start, _to_array(batch, file.dtype, origin))
+        file.write(start, _to_array(batch, file.dtype))
         start += len(batch)
 
 
@@ -142,11 +154,11 @@ def _explaining(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
-def _to_array(batch: Any, dtype: Any, origin: Any) -> Any:
+def _to_array(batch: Any, dtype: Any) -> Any:
     rows = np.empty((batch.num_rows, batch.num_columns), dtype=dtype)
-    shifts = np.broadcast_to(origin, rows.shape[1:])
     for k, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
-        rows[:, k] = np.asarray(column).astype(np.float64, copy=False) - shifts[k]
+        # Booleans with missing values are objects.
+        rows[:, k] = np.asarray(column).astype(np.float64, copy=False)
         # A sum is not finite if one of its terms is not.
         if not np.isfinite(rows[:, k].sum(dtype=np.float64)) and not np.isfinite(rows[:, k]).all():
             raise ValueError(f"column {name!r} has missing or infinite values; fill or drop these rows first.")

@@ -261,6 +261,30 @@ class ArrayRows(Rows):
         return file
 
 
+def as_numbers(X: Any) -> Any:
+    """An array of real numbers, or an error that says what it is instead.
+
+    Parameters
+    ----------
+    X : array-like
+        What should be numbers.
+
+    Returns
+    -------
+    ndarray
+        The numbers; missing ones are NaN.
+    """
+    array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    if array.dtype.kind in "fiub":
+        return array
+    try:
+        if array.dtype.kind in "OUS":
+            return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X holds values that are not numbers: {error}.") from error
+    raise ValueError(f"X holds {array.dtype} and not numbers.")
+
+
 def check_finite(block: Any, weights: Any = None) -> None:
     """Raise if a number is missing or infinite.
 
@@ -271,7 +295,9 @@ def check_finite(block: Any, weights: Any = None) -> None:
     weights : object, default=None
         Not used.
     """
-    if not np.isfinite(block.sum(dtype=np.float64)) and not np.isfinite(block).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = block.sum(dtype=np.float64)
+    if not np.isfinite(total) and not np.isfinite(block).all():
         raise ValueError("Input X contains NaN or infinity; fill or drop these rows first.")
 
 

@@ -182,6 +182,8 @@ class ParquetTarget(Target):
         values : ndarray of shape (n, n_columns)
             The rows.
         """
+        if len(values) == 0:  # a file of its name may be that of the rows that follow
+            return
         pyarrow = need_pyarrow()
         table = pyarrow.table(dict(zip(self._columns, np.ascontiguousarray(values.T), strict=True)))
         # A task that an engine runs twice, because a worker died, writes the same file twice.

@@ -291,6 +291,9 @@ class _View:
 
     def __call__(self, rows: FloatArray, weights: Any = None) -> Any:
         masses = self.model.assign(rows)
+        if len(rows) == 0:  # a chunk of Dask may have none, and a partition may not
+            shape = (0,) if self.method == "to_hard" else (0, self.model.focal_sets.frame_size)
+            return np.empty(shape, dtype=masses.dtype)
         return getattr(CredalPartition(masses, self.model.focal_sets, validate=False), self.method)(self.rule)
 
 
