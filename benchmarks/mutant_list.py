@@ -67,21 +67,21 @@ TESTS = {
     ),
     "cluster/adaptive.py": ("tests/cluster/test_ecm.py", "tests/cluster/test_prototype_methods.py"),
     "cluster/starts.py": (
+        "tests/cluster/test_starts.py",
         "tests/cluster/test_ecm.py",
         "tests/cluster/test_prototype_methods.py",
-        "tests/cluster/test_starts.py",
     ),
     "cluster/descent.py": (
         "tests/cluster/test_ecm.py",
         "tests/cluster/test_ccm.py",
         "tests/cluster/test_prototype_methods.py",
     ),
-    "cluster/stochastic.py": ("tests/cluster/test_evclus.py", "tests/cluster/test_evclus_solvers.py"),
-    "cluster/landmarks.py": ("tests/cluster/test_evclus.py", "tests/cluster/test_evclus_solvers.py"),
-    "cluster/irqp.py": ("tests/cluster/test_evclus.py", "tests/cluster/test_evclus_solvers.py"),
+    "cluster/stochastic.py": ("tests/cluster/test_stochastic.py", "tests/cluster/test_evclus.py"),
+    "cluster/landmarks.py": ("tests/cluster/test_landmarks.py", "tests/cluster/test_evclus.py"),
+    "cluster/irqp.py": ("tests/cluster/test_irqp.py", "tests/cluster/test_evclus.py"),
     "cluster/pairs.py": (
+        "tests/cluster/test_pairs.py",
         "tests/cluster/test_evclus.py",
-        "tests/cluster/test_evclus_solvers.py",
         "tests/ensemble",
         "tests/cluster/test_bootclus.py",
     ),
@@ -145,6 +145,8 @@ FROM_THE_REVIEW = [
         "if pivot > 0.0 and fabs(slope) / pivot < theta:",
         "if pivot > 1e300 and fabs(slope) / pivot < theta:",
         "a direction of little curvature is followed beyond its bottom",
+        equivalent="a slope that is followed is above 2e-12 of the problem, and a curvature that counts as none "
+        "below 1e-12 of it: the bottom is more than two steps away, and the boundary of the simplex at most one",
     ),
     Mutant(
         "kernels/evclus.pyx",

@@ -1,12 +1,16 @@
 """Whether tests notice errors in central lines: ``python benchmarks/mutants.py [FILE ...]``.
 
-Each mutant of `mutant_list` is put into a copy of the tree that has kernels of its own and no folder ``shared``
-beside it; then the tests that belong to the file are run. A mutant is killed if one of them fails, or if they take
-much longer than they do without it. Tests with a Dask cluster are left out: on a busy machine they may fail by
-themselves. Needs the virtual environment of an editable install to be active, for ninja and meson. With names of
-files, such as ``cluster/pairs.py``, only their mutants are tried again.
+Each mutant of `mutant_list` is put into a copy of the tree that has no folder ``shared`` beside it; a kernel that
+is touched is compiled anew. Then the tests that belong to the file are run. A mutant is killed if one of them
+fails, or if they take much longer than they should. Tests with a Dask cluster are left out: on a busy machine they
+may fail by themselves. Needs the virtual environment of an editable install to be active, for meson and ninja.
+With names of files, such as ``cluster/pairs.py``, only their mutants are tried again.
 """
 
+import contextlib
+import importlib
+import importlib.util
+import io
 import os
 import shutil
 import signal
@@ -16,12 +20,18 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
+
 import record
 from mutant_list import FROM_THE_REVIEW, MUTANTS, tests_of
 
 ROOT = Path(__file__).resolve().parents[1]
-SECONDS = 400
-# The loader of an editable install would find the original in the place of the copy.
+SECONDS = 900
+# What tests import takes longer to load than most mutants to be killed: it is loaded once, and runs are forks.
+LOADED_ONCE = ("numpy", "scipy.stats", "hypothesis", "pandas", "polars", "sklearn.cluster", "sklearn.pipeline")
+LOADED_ONCE += ("sklearn.utils.estimator_checks", "sklearn.neighbors", "sklearn.datasets")
+OPTIONS = ("-x", "-q", "-m", "not size", "-k", "not dask", "-p", "no:cacheprovider", "--tb=no")
+# For processes that tests start: the loader of an editable install would find the original instead of the copy.
 SITECUSTOMIZE = """
 import sys
 sys.meta_path[:] = [one for one in sys.meta_path if type(one).__name__ != "MesonpyMetaFinder"]
@@ -38,38 +48,33 @@ class Copy:
     """
 
     def __init__(self, folder):
-        self.root = folder / "evidential-learn"
-        self.source = self.root / "src" / "evlearn"
+        self.folder, self.root = folder, folder / "evidential-learn"
+        self.kernels = self.root / "src" / "evlearn" / "kernels"
         listed = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
         for name in subprocess.check_output(listed, cwd=ROOT, text=True).split("\0"):
             if name and (ROOT / name).is_file():
                 (self.root / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(ROOT / name, self.root / name)
         (folder / "sitecustomize.py").write_text(SITECUSTOMIZE)
-        self.environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join([str(folder), str(self.root / "src")]),
-            "PYTHONDONTWRITEBYTECODE": "1",  # a file may change twice within the second that a cache looks at
-            "OMP_NUM_THREADS": "1",
-        }
+        self.compiled = compiled_kernels()
+        for library in self.compiled:
+            shutil.copyfile(library, self.kernels / library.name)
         subprocess.run(["meson", "setup", "build"], cwd=self.root, check=True, stdout=subprocess.DEVNULL)
-        self.build()
-        told = self._python("-c", "import evlearn.kernels.evclus as one; print(one.__file__)", check=True)
-        if Path(told.stdout.strip()).parent != self.source / "kernels":
-            raise RuntimeError(f"the copy does not use its own kernels but {told.stdout.strip()}")
 
-    def build(self):
-        """Compile what has changed; a kernel that does not compile is an error of the list."""
-        done = subprocess.run(["ninja", "-C", "build"], cwd=self.root, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"a kernel does not compile:\n{done.stdout[-3000:]}")
-        for library in (self.root / "build").glob("*.so"):
-            shutil.copyfile(library, self.source / "kernels" / library.name)
-
-    def put(self, file, text):
-        """Write a source file, and compile the kernels that are made of it."""
-        (self.source / file).write_text(text)
-        if not file.endswith(".py"):
-            self.build()
+    @contextlib.contextmanager
+    def mutated(self, mutant):
+        """The copy with the error of a mutant, for a while."""
+        path = self.root / "src" / "evlearn" / mutant.file
+        original = path.read_text()
+        path.write_text(with_error(mutant))
+        try:
+            for library in self._touched(mutant.file):
+                self._compile(library.name)
+            yield
+        finally:
+            path.write_text(original)
+            for library in self._touched(mutant.file):
+                shutil.copyfile(library, self.kernels / library.name)
 
     def test(self, tests, seconds=SECONDS):
         """Run tests until one fails.
@@ -77,74 +82,94 @@ class Copy:
         Parameters
         ----------
         tests : iterable of str
-            Files and folders; those that are not there are left out.
-        seconds : float or None, default=SECONDS
+            Files and folders.
+        seconds : float, default=SECONDS
             How long they may take.
 
         Returns
         -------
-        outcome : {"passed", "failed", "too long"}
-            What happened.
-        test : str
-            The test that failed, if there is one.
+        by : str
+            The test that failed, or what else happened; empty if all passed.
         took : float
             How many seconds it took.
         """
-        begin = time.perf_counter()
-        present = [name for name in dict.fromkeys(tests) if (self.root / name).exists()]
-        options = ["-x", "-q", "-m", "not size", "-k", "not dask", "-p", "no:cacheprovider", "--tb=no"]
-        done = self._python("-m", "pytest", *options, *present, seconds=seconds)
-        took = round(time.perf_counter() - begin, 1)
-        if done is None:
-            return "too long", "", took
-        if done.returncode == 0:
-            return "passed", "", took
-        if done.returncode in (4, 5):
-            raise RuntimeError(f"there are no such tests: {done.stdout[-1000:]}{done.stderr[-1000:]}")
-        told = [line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-        return "failed", told[0] if told else f"the process ended with {done.returncode}", took
+        begin, log = time.perf_counter(), self.folder / "log"
+        process = os.fork()
+        if process == 0:
+            self._run(list(dict.fromkeys(tests)), log)
+        while not (ended := os.waitpid(process, os.WNOHANG))[0]:
+            if time.perf_counter() - begin > seconds:
+                os.killpg(process, signal.SIGKILL)  # a session of its own: nothing else is in it
+                os.waitpid(process, 0)
+                return "too long", round(time.perf_counter() - begin, 1)
+            time.sleep(0.05)
+        code, took = os.waitstatus_to_exitcode(ended[1]), round(time.perf_counter() - begin, 1)
+        lines = log.read_text(errors="replace").splitlines()
+        if code in (4, 5):
+            raise RuntimeError("\n".join(["these tests cannot be run", *lines[-20:]]))
+        told = [line.split()[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
+        return "" if code == 0 else (told or [f"the process ended with {code}"])[0], took
 
-    def _python(self, *arguments, seconds=SECONDS, check=False):
-        """Run Python in the copy; None if it takes longer than it may."""
-        process = subprocess.Popen(
-            [sys.executable, *arguments],
-            cwd=self.root,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+    def _touched(self, file):
+        """The kernels that a file is a part of: ``gram_body.h`` is one of ``evclus.pyx``."""
+        owners = {"gram": "evclus"}
+        name = Path(file).stem.removesuffix("_body")
+        return [one for one in self.compiled if one.name.split(".")[0] == owners.get(name, name)]
+
+    def _compile(self, library):
+        done = subprocess.run(["ninja", "-C", "build", library], cwd=self.root, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{library} does not compile:\n{done.stdout[-3000:]}")
+        shutil.copyfile(self.root / "build" / library, self.kernels / library)
+
+    def _run(self, tests, log):
+        """In a fork: run the tests and end."""
+        os.setsid()
+        os.chdir(self.root)
+        with log.open("w") as output:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+        sys.stdout, sys.stderr = (io.TextIOWrapper(os.fdopen(one, "wb")) for one in (1, 2))
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(self.folder), str(self.root / "src")])
+        # A file may change twice within the second that caches of bytecode look at.
+        os.environ["PYTHONDONTWRITEBYTECODE"] = os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        sys.dont_write_bytecode = True
+        sys.path = [str(self.root / "src"), *(one for one in sys.path if Path(one) != Path(__file__).parent)]
+        exec(SITECUSTOMIZE)
+        code = 3
         try:
-            stdout, stderr = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # its own session: no other process is in it
-            process.communicate()
-            return None
-        if check and process.returncode:
-            raise RuntimeError(stderr)
-        return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
+            import evlearn
+
+            assert Path(evlearn.__file__).is_relative_to(self.root)
+            code = int(pytest.main([*OPTIONS, *tests]))
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
 
 
-def mutated(mutant, root=ROOT):
-    """The source of a file without and with the error of a mutant."""
-    text = (root / "src" / "evlearn" / mutant.file).read_text()
+def compiled_kernels():
+    """The libraries of the editable install, which compiles what has changed when it is imported."""
+    names = [path.stem for path in (ROOT / "src" / "evlearn" / "kernels").glob("*.pyx")]
+    code = f"for one in {names}: print(__import__('evlearn.kernels.' + one, fromlist=['_']).__file__)"
+    told = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT / "tests", text=True)
+    return [Path(line) for line in told.split()]
+
+
+def with_error(mutant):
+    """The source of a file with the error of a mutant."""
+    text = (ROOT / "src" / "evlearn" / mutant.file).read_text()
     if text.count(mutant.old) != 1:
         raise ValueError(
             f"the list of mutants is out of date: {mutant.old!r} stands {text.count(mutant.old)} times in "
             f"{mutant.file}."
         )
-    return text, text.replace(mutant.old, mutant.new)
+    return text.replace(mutant.old, mutant.new)
 
 
 def attempt(copy, mutant):
     """What the tests of a file say to one of its mutants."""
-    original, wrong = mutated(mutant, copy.root)
-    copy.put(mutant.file, wrong)
-    try:
-        outcome, test, seconds = copy.test(tests_of(mutant.file))
-    finally:
-        copy.put(mutant.file, original)
+    with copy.mutated(mutant):
+        by, seconds = copy.test(tests_of(mutant.file))
     return {
         "file": mutant.file,
         "old": mutant.old,
@@ -152,24 +177,23 @@ def attempt(copy, mutant):
         "why": mutant.why,
         "from_the_review": mutant in FROM_THE_REVIEW,
         "equivalent": mutant.equivalent,
-        "outcome": "survived" if outcome == "passed" else "killed",
-        "by": test or ("" if outcome == "passed" else outcome),
+        "killed": bool(by),
+        "by": by,
         "seconds": seconds,
     }
 
 
-def summary(found):
+def summary(outcomes):
     """How many of the mutants that can be noticed were."""
-    counted = [one for one in found if not one["equivalent"]]
-    killed = sum(one["outcome"] == "killed" for one in counted)
-    return {"mutants": len(counted), "killed": killed, "equivalent": len(found) - len(counted)}
+    counted = [one for one in outcomes if not one["equivalent"]]
+    killed = sum(one["killed"] for one in counted)
+    return {"mutants": len(counted), "killed": killed, "equivalent": len(outcomes) - len(counted)}
 
 
-def known():
-    """The outcomes of the last study, by file and texts."""
-    if not (record.RESULTS / "mutants.json").exists():
-        return {}
-    return {(one["file"], one["old"], one["new"]): one for one in record.read("mutants")["outcomes"]}
+def key(one):
+    """What tells mutants from each other."""
+    facts = one if isinstance(one, dict) else one._asdict()
+    return facts["file"], facts["old"], facts["new"]
 
 
 def main():
@@ -177,23 +201,25 @@ def main():
     files = sys.argv[1:]
     chosen = [one for one in MUTANTS if not files or one.file in files]
     for mutant in chosen:
-        mutated(mutant)
-    found = known() if files else {}
+        with_error(mutant)
+    found = {key(one): one for one in record.read("mutants")["outcomes"]} if files else {}
+    os.environ["OMP_NUM_THREADS"] = "1"  # before NumPy is there: a process with threads cannot be forked
+    for name in LOADED_ONCE:
+        if importlib.util.find_spec(name.split(".")[0]):
+            importlib.import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
-        outcome, test, _ = copy.test([name for one in chosen for name in tests_of(one.file)], seconds=None)
-        if outcome != "passed":
-            raise RuntimeError(f"the tests fail without any mutant: {test}")
+        by, _ = copy.test([name for one in chosen for name in tests_of(one.file)], seconds=10 * SECONDS)
+        if by:
+            raise RuntimeError(f"the tests fail without any mutant: {by}")
         for mutant in chosen:
-            one = attempt(copy, mutant)
-            found[mutant.file, mutant.old, mutant.new] = one
-            print(
-                f"{one['outcome']:<9}{one['seconds']:>7} s  {mutant.file}: {mutant.new!r}  {one['by']}", flush=True
-            )
-    outcomes = [found[key] for one in MUTANTS if (key := (one.file, one.old, one.new)) in found]
+            one = found[key(mutant)] = attempt(copy, mutant)
+            told = one["by"] or "SURVIVED"
+            print(f"{one['seconds']:>7} s   {mutant.file}   {mutant.new!r}   {told}", flush=True)
+    outcomes = [found[key(one)] for one in MUTANTS if key(one) in found]
     told = summary(outcomes)
     record.write("mutants", told | {"outcomes": outcomes})
-    print(f"{told['killed']} of {told['mutants']} killed; {told['equivalent']} cannot be noticed")
+    print(f"{told['killed']} of {told['mutants']} killed; {told['equivalent']} more cannot be noticed")
 
 
 if __name__ == "__main__":

@@ -144,6 +144,13 @@ def test_a_sure_mass_function_is_assigned_alone_and_a_torn_one_to_the_pair():
             np.testing.assert_array_equal(chosen, [[1, 0, 0], [1, 0, 1]])
 
 
+@pytest.mark.parametrize(("utility", "worth"), [("u65", 0.65), ("u80", 0.8)])
+def test_a_pair_is_chosen_until_one_class_is_more_probable_than_a_right_pair_is_worth(utility, worth):
+    for likely in (worth - 0.01, worth + 0.01):
+        chosen = bf.partial_assignment([0, likely, 1 - likely, 0], FocalSets.full(2), utility=utility)
+        np.testing.assert_array_equal(chosen, [True, likely < worth])
+
+
 @given(mass_functions(normal=True, max_size=3))
 def test_more_forgiving_utilities_never_choose_smaller_sets(problem):
     focal_sets, masses = problem

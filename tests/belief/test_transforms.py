@@ -57,6 +57,26 @@ def test_masses_come_back_from_canonical_weights(problem):
     np.testing.assert_allclose(bf.mass_from_weights(weights, focal_sets), masses, rtol=0, atol=1e-11)
 
 
+def test_the_canonical_weights_of_a_simple_mass_function_are_known():
+    # Mass 0.3 on {1} and 0.7 on the frame: the weight of {1} is what it leaves, and all others are one.
+    weights = bf.canonical_weights([0, 0, 0.3, 0.7], FocalSets.full(2))
+    np.testing.assert_allclose(weights, [1, 1, 0.7, 1], **TIGHT)
+
+
+@given(mass_functions(full=True))
+def test_masses_come_back_in_single_precision_too(problem):
+    focal_sets, masses = problem
+    single = masses.astype(np.float32)
+    for there, back in [
+        (bf.implicability, bf.mass_from_implicability),
+        (bf.plausibility, bf.mass_from_plausibility),
+        (bf.commonality, bf.mass_from_commonality),
+    ]:
+        found = back(there(single, focal_sets), focal_sets)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, single, rtol=0, atol=2e-6)
+
+
 @given(mass_functions(full=True))
 def test_plausibility_is_what_belief_leaves_to_the_complement(problem):
     focal_sets, masses = problem

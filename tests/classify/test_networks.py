@@ -197,6 +197,17 @@ def test_plausibilities_of_the_rbf_network_are_in_proportion_to_its_probabilitie
     np.testing.assert_allclose(model.weights_.sum(axis=1), 0, atol=1e-9)
 
 
+def test_no_rbf_prototype_begins_on_one_remote_object():
+    random = np.random.default_rng(0)
+    X = np.vstack([random.normal(size=(30, 2)), random.normal([6, 0], size=(30, 2)), [[30, 40]]])
+    y = np.repeat([0, 1], [30, 31])
+    model = EvidentialRBFClassifier(3, random_state=0).fit(X, y)
+    assert len(model.prototypes_) == 2
+    assert (np.abs(model.prototypes_ - X[-1]).max(axis=1) > 10).all()
+    # One object is no evidence about its surroundings: there nothing is known.
+    assert model.predict_mass(X[-1:]).masses[0, -1] > 0.99
+
+
 def test_objects_that_may_be_anything_do_not_move_the_rbf_network():
     X = np.random.default_rng(0).normal(size=(150, 2))
     plausibilities = np.eye(2)[(X[:, 0] > 0).astype(int)]

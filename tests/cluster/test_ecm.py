@@ -154,6 +154,31 @@ def test_a_tight_fit_ends_where_nothing_moves():
         np.testing.assert_allclose(start.solve(start.collect(X)).centers, model.cluster_centers_, atol=1e-5)
 
 
+@pytest.mark.parametrize("reg_covar", [0.1, 0.5, 0.9])
+def test_with_a_regularised_metric_too_a_fit_ends_where_the_objective_was_least(reg_covar):
+    # Such a metric is not the best one, so that a step may lead uphill: then it is the last, and is taken back.
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        X = random.standard_normal((30, 2)) * [5, 0.3] + [0, 2] * random.integers(2, size=(30, 1))
+        settings = {"metric": "adaptive", "reg_covar": reg_covar, "init": "random", "tol": 0, "max_iter": 60}
+        model = ECM(2, **settings, random_state=seed).fit(X)
+        assert (np.diff(model.objective_history_) <= 0).all()
+        S, delta = model.metrics_, model.delta_
+        expected = objective(X, model.cluster_centers_, S, model.masses_, model.focal_sets_, 1.0, 2.0, delta)
+        assert model.objective_ == model.objective_history_[-1] == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_regularised_metric_is_that_of_a_mixture_with_a_round_scatter():
+    # One cluster around the origin: the scatter is diag(8, 2), in units of its mean eigenvalue diag(1.6, 0.4).
+    X = np.array([[2.0, 0], [-2, 0], [0, 1], [0, -1]])
+    costs = SetCosts.ecm(FocalSets.full(1), alpha=1.0, beta=2.0, delta=5.0)
+    for reg_covar, sizes in {0.0: [1.6, 0.4], 0.5: [1.3, 0.7], 0.25: [1.45, 0.55], 1.0: [1.0, 1.0]}.items():
+        model = AdaptiveModel(costs, Coordinates(np.zeros(2), 0.5), np.zeros((1, 2)), np.eye(2)[None], reg_covar)
+        sure = np.tile([0.0, 1.0], (4, 1))
+        expected = np.sqrt(np.prod(sizes)) * np.diag(1 / np.array(sizes))
+        np.testing.assert_allclose(model.solve(model.gather(X, sure)).metrics[0], expected, atol=1e-12)
+
+
 # Known special cases
 
 

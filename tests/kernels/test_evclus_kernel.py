@@ -103,3 +103,18 @@ def test_a_sweep_over_all_pairs_with_constraints_equals_its_twin_and_reports_its
         return eta * (apart**2).sum() + penalty.value(masses)
 
     assert 2 * eta * change == pytest.approx(total(ours) - total(M), abs=1e-12)
+
+
+@pytest.mark.parametrize("focal_sets", FAMILIES[1:], ids=lambda one: f"f{len(one)}")
+def test_a_row_that_cannot_be_made_better_stays_as_it_is_to_the_bit(focal_sets):
+    M, C, _, _, order, graph = sampled(focal_sets, np.float64, 2 * len(focal_sets) + 7)
+    Y = np.ascontiguousarray(M @ C)
+    unchanged = 0
+    for i in np.repeat(order, 6):
+        before = M.copy()
+        change = sweep_graph(M, Y, C, *graph, np.array([i], dtype=np.int32), *none(*M.shape))
+        assert change <= 0
+        if change == 0:
+            unchanged += 1
+            np.testing.assert_array_equal(M, before)
+    assert unchanged > len(M)

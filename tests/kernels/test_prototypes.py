@@ -189,3 +189,29 @@ def test_sets_that_cost_nothing_share_the_mass_equally(beta, dtype):
     cost, _, sums = collect(case, None)
     assert cost == pytest.approx(collect(case, None, slice(3, 4))[0], rel=1e-6)
     assert np.isfinite(sums).all()
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("beta", BETAS)
+def test_a_cost_that_is_rounding_is_none(beta, dtype):
+    # As above, but with coordinates whose squares round: the difference of two equal sums is then rarely zero.
+    table = FocalSets.full(3).membership[1:]
+    for seed in range(20):
+        outer = np.random.default_rng(seed).uniform(0.1, 1, size=3).astype(dtype)
+        V = np.stack([-outer, np.zeros(3, dtype=dtype), outer])
+        centres = table @ V.astype(float) / table.sum(axis=1)[:, None]
+        apart = (table * ((V.astype(float) - centres[:, None]) ** 2).sum(axis=2)).sum(axis=1)
+        case = SimpleNamespace(
+            X=np.zeros((1, 3), dtype=dtype),
+            centre=np.zeros(3, dtype=dtype),
+            scale=1.0,
+            V=V,
+            p=np.ones(7, dtype=dtype),
+            q=apart.astype(dtype),
+            empty=4.0,
+            beta=beta,
+            lists=(*lists_of(table), *lists_of(table.T)),
+            table=table.astype(float),
+        )
+        shares = [tuple(np.flatnonzero(one)) in [(1,), (0, 2), (0, 1, 2)] for one in table]
+        np.testing.assert_allclose(assign(case)[0, 1:], np.array(shares) / 3, rtol=0, atol=1e-5)

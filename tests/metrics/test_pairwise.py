@@ -182,3 +182,15 @@ def test_single_precision_masses_give_the_same_indices(two_partitions):
 def test_errors_say_what_to_do(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_no_object_is_paired_with_itself():
+    # Of two objects there is one pair, and every draw is this pair: apart in one partition, together in the other.
+    for distance in DISTANCES:
+        found = sampled_credal_rand_index([0, 1], [0, 0], n_pairs=50, distance=distance, random_state=0)
+        assert found == (credal_rand_index([0, 1], [0, 0], distance=distance), 0)
+
+
+def test_a_sampled_index_of_few_objects_is_not_biased():
+    first, second = [0, 1, 2], [0, 0, 0]  # every pair is as far apart as can be
+    assert sampled_credal_rand_index(first, second, n_pairs=1000, random_state=0).value == pytest.approx(0)

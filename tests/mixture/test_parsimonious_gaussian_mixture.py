@@ -378,6 +378,18 @@ def test_given_labels_and_probabilities_are_starts(iris):
 # What can go wrong
 
 
+@pytest.mark.parametrize("name", ["EVI", "EVV", "EVE"])
+def test_a_component_that_is_endless_because_it_is_flat_is_no_fit(name):
+    # Equal volumes: a component that is flat by a factor of 1e8 is longer than the data by as much.
+    random = np.random.default_rng(0)
+    X, start = random.standard_normal((60, 2)), np.repeat(np.eye(2), 30, axis=0)
+    for thin, problem in ((1e-2, ""), (1e-8, "a covariance matrix is singular")):
+        X[30:] = random.standard_normal((30, 2)) * [1, thin] + [10, 0]
+        outcome = one_run(X, start, name, max_iter=20, tol=1e-3)
+        assert outcome.problem == problem
+    assert np.diagonal(outcome.mixture.covariances, axis1=1, axis2=2).max() > 1e4 * np.ptp(X, axis=0).max() ** 2
+
+
 def test_models_that_fail_are_infinite_in_the_table_and_left_out():
     random = np.random.default_rng(0)
     X = random.standard_normal((40, 3))

@@ -1,0 +1,39 @@
+"""The stochastic solver: what a sweep changes, early and late."""
+
+import numpy as np
+
+from evlearn.belief import FocalSets
+from evlearn.cluster.irqp import random_masses
+from evlearn.cluster.pairs import Transform
+from evlearn.cluster.stochastic import descend_stochastic
+from evlearn.datasets import make_fourclass
+
+
+def masses_after(n_sweeps, X, start, focal_sets):
+    state = descend_stochastic(
+        X,
+        start,
+        focal_sets,
+        Transform("exponential", 5.0),
+        "euclidean",
+        n_partners=20,
+        block_size=50,
+        tol=0,
+        max_iter=n_sweeps,
+        random=np.random.RandomState(0),
+    )
+    return state.masses
+
+
+def test_the_noise_of_the_draws_fades_as_the_sweeps_go_on():
+    X, _ = make_fourclass(200, random_state=0)
+    focal_sets = FocalSets.simple(4)
+    start = random_masses(200, len(focal_sets), np.random.RandomState(1))
+
+    def change_of_sweep(number):
+        before, after = (masses_after(sweeps, X, start, focal_sets) for sweeps in (number - 1, number))
+        return np.abs(after - before).mean()
+
+    early, late = (np.mean([change_of_sweep(one) for one in some]) for some in ((8, 9, 10), (148, 149, 150)))
+    # After t sweeps beyond the first ten a row weighs t / 20 times the mean curvature: seven times, in the end.
+    assert late < early / 5

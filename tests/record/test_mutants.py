@@ -1,0 +1,46 @@
+"""Errors in central lines are noticed by tests that need no other files, and the list of errors stays true."""
+
+import pytest
+
+import mutant_list
+import mutants
+import record
+from mutant_list import FROM_THE_REVIEW, MUTANTS, TESTS, Mutant
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return record.read("mutants")
+
+
+def test_every_mutant_fits_the_source_as_it_is():
+    for mutant in MUTANTS:
+        assert mutants.with_error(mutant).count(mutant.old) == mutant.new.count(mutant.old)
+        assert all((mutants.ROOT / name).exists() for name in mutant_list.tests_of(mutant.file))
+
+
+def test_a_mutant_whose_line_has_changed_is_out_of_date():
+    with pytest.raises(ValueError, match=r"out of date: 'import' stands \d+ times in lbfgs.py"):
+        mutants.with_error(Mutant("lbfgs.py", "import", "export", "never"))
+
+
+def test_there_are_mutants_in_every_room_and_kernel():
+    files = {mutant.file for mutant in MUTANTS}
+    assert all(any(file.startswith(name) for file in files) for name in TESTS)
+    kernels = {path.stem for path in (mutants.ROOT / "src" / "evlearn" / "kernels").glob("*.pyx")}
+    assert kernels <= {file.split("/")[1].split(".")[0].removesuffix("_body") for file in files}
+
+
+def test_the_record_is_about_the_mutants_of_the_list(committed):
+    assert [mutants.key(one) for one in committed["outcomes"]] == [mutants.key(one) for one in MUTANTS]
+    assert [one["equivalent"] for one in committed["outcomes"]] == [one.equivalent for one in MUTANTS]
+
+
+def test_nine_of_ten_mutants_are_killed_and_all_those_of_the_review(committed):
+    told = mutants.summary(committed["outcomes"])
+    assert told["mutants"] >= 60
+    assert told["killed"] >= 0.9 * told["mutants"]
+    assert told.items() <= committed.items()
+    review = [one for one in committed["outcomes"] if one["from_the_review"] and not one["equivalent"]]
+    assert len(review) + sum(bool(one.equivalent) for one in FROM_THE_REVIEW) == len(FROM_THE_REVIEW)
+    assert all(one["killed"] for one in review)
