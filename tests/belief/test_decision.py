@@ -194,3 +194,17 @@ def test_acts_may_be_given_for_large_frames():
     chosen = bf.partial_assignment(np.eye(13)[[3, 12]], focal_sets, acts=FocalSets.pairs(11))
     assert chosen[0].nonzero()[0].tolist() == [2]
     assert chosen[1].all()  # 1.6/11 - 0.6/121 is more than 0.65 * 2/11
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "change", [(1e-15, 0), (1e-60, 0), (1e60, 0), (1e300, 0), (1e-15, -1e-15), (1, 1e14), (1, -1e14)]
+)
+def test_what_dominates_what_depends_on_neither_unit_nor_origin_of_the_losses(dtype, change):
+    unit, origin = change
+    masses = np.array([[0, 0.7, 0.2, 0.1], [0, 0.3, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3]], dtype=dtype)
+    losses = np.array([[0, 1, 0.25, 2], [1, 0, 0.25, 2]])
+    for rule in (bf.interval_dominance, bf.maximality):
+        expected = rule(masses, FocalSets.full(2), losses)
+        assert not expected.all()
+        np.testing.assert_array_equal(rule(masses, FocalSets.full(2), unit * losses + origin), expected)

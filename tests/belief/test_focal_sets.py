@@ -1,3 +1,4 @@
+import copy
 import pickle
 
 import numpy as np
@@ -150,7 +151,8 @@ def test_arrange_accepts_r_order_and_adds_the_empty_set():
         (lambda: FocalSets.full(0), "at least one element"),
         (lambda: FocalSets.full([]), "at least one element"),
         (lambda: FocalSets.full(["a", "a"]), "names must be different"),
-        (lambda: FocalSets.full(["a,b", "c"]), "without commas"),
+        (lambda: FocalSets(["a,b"], ["a,b", "c"]), r"element 'a'.*named \"a,b\", c"),
+        (lambda: FocalSets(['"\\x"'], ["a"]), "no JSON string"),
         (lambda: FocalSets.pairs(3, [(0, 0)]), "pairs must hold sets of two"),
         (lambda: FocalSets.from_membership([[0, 2]]), "zeros and ones"),
         (lambda: FocalSets.from_membership([[0, 1]], 3), "2 columns but frame has 3"),
@@ -187,3 +189,21 @@ def test_the_repr_of_a_large_family_is_immediate():
 def test_a_set_that_is_a_number_is_refused_with_the_remedy():
     with pytest.raises(TypeError, match=r"write \(1,\)"):
         FocalSets([1], 3)
+
+
+def test_what_a_family_keeps_cannot_be_written_to():
+    for family in (
+        FocalSets.full(3),
+        pickle.loads(pickle.dumps(FocalSets.full(3))),
+        copy.deepcopy(FocalSets.full(3)),
+    ):
+        for name in (
+            "membership",
+            "sizes",
+            "bit_codes",
+            "singleton_positions",
+            "conflict_matrix",
+            "moebius_matrix",
+        ):
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(family, name)[-1] = 7

@@ -226,3 +226,17 @@ def test_a_class_of_one_object_is_learned_from():
             fitted = clone(model).fit(X, y)
         assert np.isfinite(fitted.predict_mass(X).masses).all()
     assert EvidentialKNNClassifier().fit(X, y).predict([[30.0, 30.0]]) == [2]
+
+
+@pytest.mark.parametrize("classes", [["b,1", "a 2"], [" Ω", "Ω"], ["", "∅"], [2.0, 1.0], [7, -3], [False, True]])
+@all_models
+def test_classes_of_any_type_and_any_characters_are_learnt_and_said(model, classes):
+    X = np.vstack([np.zeros((10, 2)), np.ones((10, 2))]) + np.random.RandomState(0).normal(size=(20, 2)) / 10
+    y = np.repeat(np.array(classes), 10)
+    fitted = clone(model).fit(X, y)
+    assert fitted.predict(X).tolist() == y.tolist()
+    assert fitted.classes_.tolist() == sorted(classes)
+    partition = fitted.predict_mass(X)
+    assert list(partition.cluster_names) == [str(one) for one in fitted.classes_]
+    names = [str(one) for one in y.tolist()]
+    assert fitted.fit(X, CredalPartition.from_hard(names)).predict(X).tolist() == names

@@ -210,3 +210,12 @@ def test_memory_grows_with_the_sampled_pairs_only():
 def test_wrong_input_is_named(partitions, options, message):
     with pytest.raises(ValueError, match=message):
         combine_partitions(partitions, **options)
+
+
+@pytest.mark.parametrize("rule", ["average", "dempster", "dubois_prade"])
+def test_partitions_whose_rows_sum_to_one_within_the_tolerance_can_be_combined(rule):
+    masses = np.array([[0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0.5, 0, 0.5]]) * (1 + 9e-7)
+    rounded = CredalPartition(masses, FocalSets.full(2))
+    combined = combine_partitions([rounded, rounded], rule=rule, random_state=0)
+    np.testing.assert_allclose(combined.masses.sum(axis=1), 1)
+    np.testing.assert_array_equal(combined.to_hard(), [0, 0, 1, 0])

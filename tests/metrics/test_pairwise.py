@@ -194,3 +194,14 @@ def test_no_object_is_paired_with_itself():
 def test_a_sampled_index_of_few_objects_is_not_biased():
     first, second = [0, 1, 2], [0, 0, 0]  # every pair is as far apart as can be
     assert sampled_credal_rand_index(first, second, n_pairs=1000, random_state=0).value == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    "missing", [[0, 0, float("nan"), 1], ["a", "a", float("nan"), "b"], ["a", "a", None, "b"]]
+)
+def test_labels_with_missing_values_are_refused_wherever_they_stand(missing):
+    partition = CredalPartition.from_hard([0, 0, 1, 1])
+    for pair in ((partition, missing), (missing, partition), (missing, [0, 0, 1, 1])):
+        for index in (consistency_index, credal_rand_index):
+            with pytest.raises(ValueError, match=r"(first|second) has missing values"):
+                index(*pair)

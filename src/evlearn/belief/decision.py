@@ -159,6 +159,7 @@ def interval_dominance(
         Which acts remain; always at least one.
     """
     values, membership, losses = _read_problem(masses, focal_sets, loss)
+    losses = _in_units(losses)
     lower = _expect(values, membership, losses, "optimistic", 0.5)
     upper = _expect(values, membership, losses, "pessimistic", 0.5)
     return np.asarray(lower <= upper.min(axis=-1, keepdims=True) + _rounding(values))
@@ -182,6 +183,7 @@ def maximality(masses: npt.ArrayLike, focal_sets: FocalSets, loss: npt.ArrayLike
         Which acts remain; always at least one.
     """
     values, membership, losses = _read_problem(masses, focal_sets, loss)
+    losses = _in_units(losses)
     remaining = np.ones((*values.shape[:-1], losses.shape[1]), dtype=bool)
     for act in range(losses.shape[1]):
         regret = losses[:, [act]] - losses
@@ -320,6 +322,13 @@ def _losses_of_sets(membership: BoolArray, losses: FloatArray, criterion: str, r
     return table
 
 
+def _in_units(losses: FloatArray) -> FloatArray:
+    """Losses from 0 to a number between 1 and 2: what dominates what depends on neither unit nor origin."""
+    halves = losses / 2  # the difference of two large losses may overflow
+    above = halves - halves.min()
+    return np.asarray(np.ldexp(above, 1 - np.frexp(above.max())[1]))  # by a power of two, which rounds nothing
+
+
 def _rounding(values: FloatArray) -> float:
-    """Differences of expected losses below this are rounding, not preference."""
+    """Differences of expected losses, in their units, that are below this are rounding, not preference."""
     return 64 * float(np.finfo(values.dtype).eps)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from evlearn.belief.notation import Frame, SetLike, label, read_frame, read_set, read_table
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
 
+_Kind = TypeVar("_Kind", bound=np.generic)
 _LARGEST_FULL_FRAME = 20
 _LARGEST_MATRIX = 1 << 28  # entries; 2 GiB of float64
 
@@ -31,10 +32,11 @@ class FocalSets:
     Parameters
     ----------
     sets : iterable of sets
-        The sets, each given by element numbers, element names, or a string of names such as ``"T,O"``.
+        The sets, each given by element numbers, element names, or a string of names such as ``"T,O"``. In such a
+        string, names with commas, braces or blanks at an end stand in double quotes: ``'"a,b",c'``.
         The order does not matter, repeated sets count once, and the empty set is added.
     frame : int or sequence of str
-        The number of elements of the frame, or their names.
+        The number of elements of the frame, or their names, which may hold any character.
 
     See Also
     --------
@@ -64,8 +66,7 @@ class FocalSets:
         order = np.argsort(keys, kind="stable")
         order = order[np.r_[True, keys[order[1:]] != keys[order[:-1]]]]
         in_order = len(order) == len(membership) and np.array_equal(order, np.arange(len(order)))
-        self._membership = np.ascontiguousarray(membership if in_order else membership[order])
-        self._membership.flags.writeable = False
+        self._membership = _read_only(np.ascontiguousarray(membership if in_order else membership[order]))
         self._names = names
 
     # Families with a name
@@ -209,11 +210,14 @@ class FocalSets:
     @cached_property
     def sizes(self) -> IntArray:
         """The number of elements of each set."""
-        return np.asarray(self._membership.sum(axis=1), dtype=np.intp)
+        return _read_only(np.asarray(self._membership.sum(axis=1), dtype=np.intp))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """A readable label for each set: ``∅``, ``{0,2}``, and ``Ω`` for the frame."""
+        """A readable label for each set, by which `index` finds it: ``∅``, ``{0,2}``, and ``Ω`` for the frame.
+
+        A name that holds a comma, a brace or the like stands in double quotes, as a JSON string: ``{"a,b",c}``.
+        """
         return tuple(label(row, self._names) for row in self._membership)
 
     @property
@@ -232,7 +236,7 @@ class FocalSets:
         positions = np.full(self.frame_size, -1, dtype=np.intp)
         (rows,) = np.nonzero(self.sizes == 1)
         positions[self._membership[rows].argmax(axis=1)] = rows
-        return positions
+        return _read_only(positions)
 
     # Lookup
 
@@ -431,7 +435,7 @@ class FocalSets:
     @cached_property
     def bit_codes(self) -> IntArray:
         """For each set, the number whose bit e says whether element e belongs to it (full families)."""
-        return np.asarray(self._membership @ (1 << np.arange(self.frame_size)), dtype=np.intp)
+        return _read_only(np.asarray(self._membership @ (1 << np.arange(self.frame_size)), dtype=np.intp))
 
     def _overlaps(self, other: FocalSets) -> FloatArray:
         if other.frame_size != self.frame_size:
@@ -447,9 +451,7 @@ class FocalSets:
 
     @staticmethod
     def _frozen(table: npt.NDArray[Any]) -> FloatArray:
-        matrix = table.astype(float)
-        matrix.flags.writeable = False
-        return matrix
+        return _read_only(table.astype(float))
 
     # A sequence of tuples, a value, and text
 
@@ -486,6 +488,12 @@ class FocalSets:
             shown.insert(6, "...")
         count = f"{len(self)} sets on " if len(self) > 12 else ""
         return f"FocalSets({', '.join(shown)}; {count}{self.frame_size} elements)"
+
+
+def _read_only(array: npt.NDArray[_Kind]) -> npt.NDArray[_Kind]:
+    """The same array, for good: what is kept is handed out many times."""
+    array.flags.writeable = False
+    return array
 
 
 def _house_keys(membership: BoolArray) -> npt.NDArray[Any]:

@@ -99,7 +99,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:
-    """A partition with the row names of a pandas frame, where it has any but the plain numbers.
+    """A partition with the index of a pandas frame, where it has any but the plain numbers of rows.
 
     Parameters
     ----------
@@ -111,12 +111,16 @@ def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:
     Returns
     -------
     CredalPartition
-        The same partition, with names where there are any.
+        The same partition, with the index of the frame.
     """
-    index = getattr(X, "index", None)
-    if index is None or not hasattr(X, "iloc") or type(index).__name__ == "RangeIndex":
+    index = getattr(X, "index", None) if hasattr(X, "iloc") else None
+    if index is None or _counts_rows(index):
         return partition
-    return partition.rename(object_names=[str(name) for name in index])
+    return partition.rename(object_names=index)
+
+
+def _counts_rows(index: Any) -> bool:
+    return type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
 
 
 def with_seed(estimator: Any, random: np.random.RandomState) -> Any:

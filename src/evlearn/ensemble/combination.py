@@ -99,7 +99,7 @@ def combine_partitions(
     settings = {"rule": rule, "n_partners": n_partners, "n_init": n_init, "tol": tol, "max_iter": max_iter}
     state = combine(members, sets, random=check_random_state(random_state), **settings)
     warn_if_unfinished(state, len(state.history), max_iter, "the objective", steps="sweeps")
-    names = next((one.object_names for one in members if one.object_names is not None), None)
+    names = next((one.object_index for one in members if one.object_index is not None), None)
     return numbered_like(CredalPartition(state.masses, sets, names, validate=False), members)
 
 

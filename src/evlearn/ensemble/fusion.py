@@ -41,8 +41,14 @@ def fuse(sources: Sequence[PairMasses], rule: str) -> PairMasses:
     PairMasses
         The combined masses.
     """
-    stacked = [np.stack(source, axis=-1) for source in sources]
+    stacked = [_summing_to_one(np.stack(source, axis=-1)) for source in sources]
     return PairMasses(*np.moveaxis(RULES[rule](stacked, PAIR_FRAME), -1, 0))
+
+
+def _summing_to_one(masses: FloatArray) -> FloatArray:
+    """Masses of pairs are products: what two rows lack to one is doubled, and may be more than the rules allow."""
+    masses /= masses.sum(axis=-1, keepdims=True)
+    return masses
 
 
 __all__ = ["RULES", "fuse"]

@@ -25,6 +25,7 @@ from sklearn.utils import check_random_state
 
 from evlearn.belief.types import FloatArray
 from evlearn.partition import CredalPartition
+from evlearn.partition.conversions import read_labels
 from evlearn.partition.relational import PairMasses, masses_of_block, masses_of_pairs, pair_forms
 from evlearn.slices import row_blocks
 
@@ -303,8 +304,8 @@ def _read(partition: CredalPartition | npt.ArrayLike, name: str) -> CredalPartit
     return CredalPartition.from_hard(_read_labels(partition, name))
 
 
-def _read_labels(labels: CredalPartition | npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    values = np.asarray(labels)
+def _read_labels(labels: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    values = read_labels(labels, name)
     if values.ndim != 1:
         raise ValueError(
             f"{name} must be a CredalPartition or one label for each object, got shape {values.shape}; "

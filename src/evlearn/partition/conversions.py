@@ -32,13 +32,9 @@ def hard_masses(
     focal_sets : FocalSets
         The empty set and the singletons.
     """
-    given = np.asarray(labels)
-    if not isinstance(labels, np.ndarray):  # a list of text and NaN would become text
-        given = np.asarray(labels, dtype=object if given.dtype.kind in "US" else None)
+    given = read_labels(labels, "labels")
     if given.ndim != 1 or len(given) == 0:
         raise ValueError(f"labels must be one label per object, got an array of shape {given.shape}.")
-    if given.dtype.kind in "fO" and any(one is None or one != one for one in given):
-        raise ValueError("labels has missing values; drop these objects or give them a label.")
     noise = np.zeros(len(given), dtype=bool) if noise_label is None else given == noise_label
     classes, codes = np.unique(given[~noise], return_inverse=True)
     if len(classes) == 0:
@@ -52,6 +48,30 @@ def hard_masses(
     masses[noise, 0] = 1
     masses[np.flatnonzero(~noise), 1 + codes] = 1
     return masses, focal_sets
+
+
+def read_labels(labels: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """Labels as an array in which none is missing.
+
+    Parameters
+    ----------
+    labels : array-like
+        The labels.
+    name : str
+        What to call them in an error.
+
+    Returns
+    -------
+    ndarray
+        The labels, of any shape.
+    """
+    given = np.asarray(labels)
+    if not isinstance(labels, np.ndarray):  # a list of text and NaN would become text
+        given = np.asarray(labels, dtype=object if given.dtype.kind in "US" else None)
+    missing = given.dtype.kind in "fmM" and bool((given != given).any())
+    if missing or (given.dtype.kind == "O" and any(_is_missing(one) for one in given.flat)):
+        raise ValueError(f"{name} has missing values; drop these objects or give them a label.")
+    return given
 
 
 def fuzzy_masses(memberships: npt.ArrayLike, names: Sequence[str] | None) -> tuple[FloatArray, FocalSets]:
@@ -144,6 +164,13 @@ def rough_masses(candidates: npt.ArrayLike, names: Sequence[str] | None) -> tupl
     masses = np.zeros((len(values), len(focal_sets)))
     masses[np.arange(len(values)), focal_sets.positions(values)] = 1
     return masses, focal_sets
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA does not know whether it equals itself
+        return True
 
 
 def _frame_of(classes: npt.NDArray[Any]) -> Frame:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import InitVar, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,6 @@ _PAIRS_PER_BLOCK = 1 << 21
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class CredalPartition:
     """What is known about the cluster of each object: one mass function per object.
 
@@ -40,8 +39,8 @@ class CredalPartition:
         as they are, without a copy: do not write to them afterwards.
     focal_sets : FocalSets
         What the columns stand for, with the names of the clusters if they have any.
-    object_names : sequence of str, default=None
-        A name for each object.
+    object_names : sequence of str or pandas.Index, default=None
+        A name for each object. The index of a frame is kept as it is, so that `to_frame` gives it back.
     validate : bool, default=True
         Whether to check the masses, in one pass. Switch it off only for masses that are right by construction.
 
@@ -67,24 +66,48 @@ class CredalPartition:
 
     masses: FloatArray
     focal_sets: FocalSets
-    object_names: tuple[str, ...] | None = None
-    validate: InitVar[bool] = True
+    _index: Any
 
-    def __post_init__(self, validate: bool) -> None:
+    def __init__(
+        self,
+        masses: npt.ArrayLike,
+        focal_sets: FocalSets,
+        object_names: Any = None,
+        validate: bool = True,
+    ) -> None:
         read = belief.check_masses if validate else belief.validation.as_mass_array
-        masses = read(self.masses, self.focal_sets)
-        if masses.ndim != 2 or len(masses) == 0:
+        values = read(masses, focal_sets)
+        if values.ndim != 2 or len(values) == 0:
             raise ValueError(
-                f"masses must have a row for each object and a column for each set, got shape {masses.shape}."
+                f"masses must have a row for each object and a column for each set, got shape {values.shape}."
             )
-        masses = masses.view()
-        masses.flags.writeable = False
-        object.__setattr__(self, "masses", masses)
-        if self.object_names is not None:
-            names = tuple(str(name) for name in self.object_names)
-            if len(names) != len(masses):
-                raise ValueError(f"object_names has {len(names)} names but there are {len(masses)} objects.")
-            object.__setattr__(self, "object_names", names)
+        values = values.view()
+        values.flags.writeable = False
+        index = _read_names(object_names)
+        if index is not None and len(index) != len(values):
+            raise ValueError(f"object_names has {len(index)} names but there are {len(values)} objects.")
+        self.__dict__.update(masses=values, focal_sets=focal_sets, _index=index)
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"a CredalPartition does not change; {name} cannot be set. Make another one.")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a CredalPartition does not change; {name} cannot be removed.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through __init__, so that a copy does not change either.
+        return type(self), (self.masses, self.focal_sets, self._index, False)
+
+    @cached_property
+    def object_names(self) -> tuple[str, ...] | None:
+        """The names of the objects, or None where they are only numbered."""
+        # Made when they are asked for: of many rows, text takes longer than their masses.
+        return None if self._index is None else tuple(str(name) for name in self._index)
+
+    @property
+    def object_index(self) -> Any:
+        """The index of the frame that the objects came from, or else their names, or None."""
+        return self._index
 
     # From other kinds of partition
 
@@ -95,7 +118,7 @@ class CredalPartition:
         *,
         noise_label: Any = None,
         cluster_names: Sequence[str] | None = None,
-        object_names: Sequence[str] | None = None,
+        object_names: Any = None,
     ) -> CredalPartition:
         """A credal partition in which every object is sure.
 
@@ -107,7 +130,7 @@ class CredalPartition:
             The label of objects that belong to no cluster, such as -1 in DBSCAN; they become outliers.
         cluster_names : sequence of str, default=None
             Names of the clusters, in the order of the sorted labels; None takes the labels.
-        object_names : sequence of str, default=None
+        object_names : sequence of str or pandas.Index, default=None
             A name for each object.
 
         Returns
@@ -123,7 +146,7 @@ class CredalPartition:
         memberships: npt.ArrayLike,
         *,
         cluster_names: Sequence[str] | None = None,
-        object_names: Sequence[str] | None = None,
+        object_names: Any = None,
     ) -> CredalPartition:
         """A credal partition from fuzzy memberships or class probabilities.
 
@@ -133,7 +156,7 @@ class CredalPartition:
             Degrees of membership; what a row lacks to one becomes mass on the empty set.
         cluster_names : sequence of str, default=None
             Names of the clusters.
-        object_names : sequence of str, default=None
+        object_names : sequence of str or pandas.Index, default=None
             A name for each object.
 
         Returns
@@ -149,7 +172,7 @@ class CredalPartition:
         possibilities: npt.ArrayLike,
         *,
         cluster_names: Sequence[str] | None = None,
-        object_names: Sequence[str] | None = None,
+        object_names: Any = None,
     ) -> CredalPartition:
         """A credal partition with these plausibilities, on nested sets.
 
@@ -159,7 +182,7 @@ class CredalPartition:
             Degrees of possibility between 0 and 1.
         cluster_names : sequence of str, default=None
             Names of the clusters.
-        object_names : sequence of str, default=None
+        object_names : sequence of str or pandas.Index, default=None
             A name for each object.
 
         Returns
@@ -175,7 +198,7 @@ class CredalPartition:
         candidates: npt.ArrayLike,
         *,
         cluster_names: Sequence[str] | None = None,
-        object_names: Sequence[str] | None = None,
+        object_names: Any = None,
     ) -> CredalPartition:
         """A credal partition that knows for each object which clusters are possible, and no more.
 
@@ -185,7 +208,7 @@ class CredalPartition:
             Whether each cluster is possible for each object; a row without any is an outlier.
         cluster_names : sequence of str, default=None
             Names of the clusters.
-        object_names : sequence of str, default=None
+        object_names : sequence of str or pandas.Index, default=None
             A name for each object.
 
         Returns
@@ -196,10 +219,9 @@ class CredalPartition:
         return cls._of(conversions.rough_masses(candidates, cluster_names), object_names)
 
     @classmethod
-    def _of(cls, parts: tuple[FloatArray, FocalSets], object_names: Sequence[str] | None) -> CredalPartition:
+    def _of(cls, parts: tuple[FloatArray, FocalSets], object_names: Any) -> CredalPartition:
         masses, focal_sets = parts
-        names = None if object_names is None else tuple(object_names)
-        return cls(masses, focal_sets, names, validate=False)
+        return cls(masses, focal_sets, object_names, validate=False)
 
     # To other kinds of partition
 
@@ -448,19 +470,17 @@ class CredalPartition:
         if focal_sets is not self.focal_sets:
             masses = belief.expand(masses, self.focal_sets, focal_sets)
         return CredalPartition(
-            belief.normalize(masses, focal_sets, method), focal_sets, self.object_names, validate=False
+            belief.normalize(masses, focal_sets, method), focal_sets, self._index, validate=False
         )
 
-    def rename(
-        self, *, cluster_names: Sequence[str] | None = None, object_names: Sequence[str] | None = None
-    ) -> CredalPartition:
+    def rename(self, *, cluster_names: Sequence[str] | None = None, object_names: Any = None) -> CredalPartition:
         """The same partition with other names.
 
         Parameters
         ----------
         cluster_names : sequence of str, default=None
             A name for each cluster; None keeps what there is.
-        object_names : sequence of str, default=None
+        object_names : sequence of str or pandas.Index, default=None
             A name for each object; None keeps what there is.
 
         Returns
@@ -469,7 +489,7 @@ class CredalPartition:
             The renamed partition; the masses are shared.
         """
         focal_sets = self.focal_sets if cluster_names is None else self.focal_sets.with_names(cluster_names)
-        names = self.object_names if object_names is None else tuple(object_names)
+        names = self._index if object_names is None else object_names
         return CredalPartition(self.masses, focal_sets, names, validate=False)
 
     def permute_clusters(self, order: npt.ArrayLike) -> CredalPartition:
@@ -491,16 +511,19 @@ class CredalPartition:
         names = None if self.focal_sets.names is None else [self.focal_sets.names[number] for number in numbers]
         sets = self.focal_sets.membership[:, numbers]
         masses, focal_sets = belief.arrange(self.masses, sets, self.n_clusters if names is None else names)
-        return CredalPartition(masses, focal_sets, self.object_names, validate=False)
+        return CredalPartition(masses, focal_sets, self._index, validate=False)
 
     def __getitem__(self, objects: Any) -> CredalPartition:
         rows = np.atleast_2d(self.masses[objects])
         if len(rows) == 0:
             raise IndexError("no object is chosen; a partition has at least one.")
-        names = None
-        if self.object_names is not None:
-            names = tuple(np.atleast_1d(np.array(self.object_names, dtype=object)[objects]))
-        return CredalPartition(rows, self.focal_sets, names, validate=False)
+        return CredalPartition(rows, self.focal_sets, self._names_of(objects), validate=False)
+
+    def _names_of(self, objects: Any) -> Any:
+        if self._index is None or isinstance(objects, slice):
+            return None if self._index is None else self._index[objects]
+        chosen = np.atleast_1d(np.arange(self.n_objects)[objects])
+        return self._index.take(chosen) if _is_index(self._index) else [self._index[k] for k in chosen]
 
     # Files and frames
 
@@ -564,8 +587,10 @@ class CredalPartition:
         Returns
         -------
         pandas.DataFrame or polars.DataFrame
-            A row for each object, with the columns of `to_columns`. Object names become the index in pandas and a
-            first column ``object`` in polars.
+            A row for each object, with the columns of `to_columns`. In pandas it has the index of the frame that
+            the objects came from, whatever its kind, so that ``df["cluster"] = partition.to_frame()["cluster"]``
+            puts every cluster where it belongs; or else the names of the objects as its index. In polars names
+            are a first column ``object``.
         """
         if library not in ("pandas", "polars"):
             raise ValueError(f"library must be 'pandas' or 'polars', got {library!r}.")
@@ -575,10 +600,10 @@ class CredalPartition:
             raise ImportError(
                 f"to_frame({library!r}) needs {library}; install it with `pip install {library}`."
             ) from None
-        columns = self.to_columns()
-        names = None if self.object_names is None else list(self.object_names)
+        columns, names = self.to_columns(), self._index
         if library == "pandas":
-            return frames.DataFrame(columns, index=names)
+            return frames.DataFrame(columns, index=list(names) if isinstance(names, tuple) else names)
+        names = None if self.object_names is None else list(self.object_names)
         return frames.DataFrame(columns if names is None else {"object": names} | columns)
 
     # Size and text
@@ -604,8 +629,9 @@ class CredalPartition:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CredalPartition):
             return NotImplemented
-        same_names = self.object_names == other.object_names and self.focal_sets == other.focal_sets
-        return same_names and np.array_equal(self.masses, other.masses)
+        if self.focal_sets != other.focal_sets or not np.array_equal(self.masses, other.masses):
+            return False
+        return _same_index(self._index, other._index) or self.object_names == other.object_names
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -617,6 +643,23 @@ class CredalPartition:
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
+
+
+def _read_names(names: Any) -> Any:
+    """The index of a frame as it is, anything else as text; None where objects are only numbered."""
+    if names is None or _is_index(names):
+        return names
+    return tuple(str(name) for name in names)
+
+
+def _is_index(names: Any) -> bool:
+    # Known by what it can do, so that pandas is not needed.
+    return hasattr(names, "get_indexer")
+
+
+def _same_index(one: Any, other: Any) -> bool:
+    """Whether two are the same at a glance; if not, their names may still be."""
+    return one is other or (_is_index(one) and _is_index(other) and bool(one.equals(other)))
 
 
 def _choose(rule: str, options: dict[str, Callable[[], _Result]]) -> _Result:

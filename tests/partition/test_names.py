@@ -1,0 +1,165 @@
+"""Names of clusters may hold any character, and objects keep the index of the frame that they came from."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evlearn import CredalPartition
+from evlearn.belief import FocalSets
+from evlearn.cluster import CECM, ECM, EVCLUS, BootClus, ECMdd, EKNNClus
+from evlearn.ensemble import combine_partitions
+
+HOSTILE = ["a,b", " a", "a}", "", "Ω", "∅", '"', "a\nb", "$x^$", "=1+1", "cluster", "outlier", "object"]
+N = 24
+
+
+@given(names=st.lists(st.text(), min_size=2, max_size=4, unique=True))
+def test_clusters_of_any_names_survive_files_frames_and_words(tmp_path_factory, names):
+    masses = np.full((3, 2 ** len(names)), 2.0 ** -len(names))
+    partition = CredalPartition(masses, FocalSets.full(names), object_names=[*names[:2], '\n,"'])
+    for ending in ("json", "npz"):
+        path = tmp_path_factory.mktemp("files") / f"partition.{ending}"
+        partition.save(path)
+        assert CredalPartition.load(path) == partition
+    assert pickle.loads(pickle.dumps(partition)) == partition
+    frame = partition.to_frame()
+    assert list(frame.columns) == ["cluster", "assignment", *partition.focal_sets.labels]
+    assert frame.columns.is_unique
+    assert list(partition.to_frame("polars").columns) == ["object", *frame.columns]
+    assert str(partition.summary())
+    assert partition.summary()._repr_html_()
+
+
+def test_labels_of_any_characters_become_clusters():
+    partition = CredalPartition.from_hard([*HOSTILE, *HOSTILE])
+    assert set(partition.cluster_names) == set(HOSTILE)
+    assert [partition.cluster_names[k] for k in partition.to_hard()] == [*HOSTILE, *HOSTILE]
+    assert list(partition.to_frame()["cluster"]) == [*HOSTILE, *HOSTILE]
+
+
+INDICES = {
+    "filtered numbers": pd.Index(np.arange(0, 3 * N, 3)),
+    "slice of a range": pd.RangeIndex(10, 10 + N),
+    "every second row": pd.RangeIndex(0, 2 * N, 2),
+    "backwards": pd.RangeIndex(N - 1, -1, -1),
+    "nullable numbers": pd.Index(np.arange(N)[::-1], dtype="Int64"),
+    "fractions": pd.Index(np.arange(N) / 7),
+    "dates": pd.date_range("2024-01-01", periods=N),
+    "dates of a zone": pd.date_range("2024-03-30", periods=N, freq="h", tz="Europe/Paris"),
+    "periods": pd.period_range("2024-01", periods=N, freq="M"),
+    "several levels": pd.MultiIndex.from_product([["a", "b"], range(N // 2)], names=["x", None]),
+    "categories": pd.CategoricalIndex(list("abc") * (N // 3)),
+    "the same twice": pd.Index([0, 1] * (N // 2)),
+    "intervals": pd.interval_range(0, N),
+    "text": pd.Index([f"row {k}" for k in range(N)]),
+}
+
+
+@pytest.fixture(scope="module")
+def values():
+    random = np.random.RandomState(0)
+    return np.vstack([random.normal(size=(N // 2, 2)), random.normal(size=(N // 2, 2)) + 6])
+
+
+@pytest.mark.parametrize("kind", INDICES)
+@pytest.mark.parametrize("method", ["ECM", "EVCLUS"])
+def test_the_frame_of_a_partition_has_the_index_of_the_data(method, kind, values):
+    frame = pd.DataFrame(values, index=INDICES[kind], columns=["a", "b"])
+    model = {"ECM": ECM(2, random_state=0), "EVCLUS": EVCLUS(2, random_state=0)}[method].fit(frame)
+    result = frame.copy()
+    result["cluster"] = model.credal_partition_.to_frame()["cluster"]
+    np.testing.assert_array_equal(result["cluster"], model.labels_)
+    part = frame.iloc[5:20]
+    assert (part.assign(cluster=model.predict_mass(part).to_frame()["cluster"])["cluster"]).notna().all()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CECM(2, random_state=0),
+        ECMdd(2, metric="euclidean", random_state=0),
+        EKNNClus(5, random_state=0),
+        BootClus(2, n_bootstrap=10, random_state=0),
+        make_pipeline(StandardScaler().set_output(transform="pandas"), ECM(2, random_state=0)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_method_keeps_the_index_also_at_the_end_of_a_pipeline(model, values):
+    index = INDICES["filtered numbers"]
+    model.fit(pd.DataFrame(values, index=index, columns=["a", "b"]))
+    last = model[-1] if hasattr(model, "steps") else model
+    assert last.credal_partition_.to_frame().index.equals(index)
+
+
+@pytest.mark.parametrize("kind", INDICES)
+def test_partitions_made_from_a_partition_keep_its_index(kind):
+    index = INDICES[kind]
+    partition = CredalPartition.from_hard([0, 1] * (N // 2), object_names=index)
+    same = [
+        partition.rename(cluster_names=["a", "b"]),
+        partition.permute_clusters([1, 0]),
+        partition.normalize("yager"),
+        pickle.loads(pickle.dumps(partition)),
+        copy.deepcopy(partition),
+        combine_partitions([partition, partition], random_state=0),
+    ]
+    for one in same:
+        pd.testing.assert_index_equal(one.to_frame().index, index)
+    mask = np.arange(N) % 3 == 0
+    for chosen in (slice(3, 20, 2), mask, [7, 1], mask.tolist(), np.array([2, 2])):
+        numbers = np.arange(N)[chosen]
+        assert partition[chosen].to_frame().index.equals(index[numbers])
+    assert partition[4].object_names == (str(index[4]),)
+    assert partition == pickle.loads(pickle.dumps(partition))
+    assert partition == partition.rename(object_names=[str(one) for one in index])
+    assert partition != partition.rename(object_names=range(100, 100 + N))
+
+
+def test_names_are_text_in_files_and_pictures_and_plain_numbers_of_rows_are_no_names(tmp_path, values):
+    partition = CredalPartition.from_hard([0, 1], object_names=pd.Index([5, 7]))
+    assert partition.object_names == ("5", "7")
+    partition.save(tmp_path / "partition.json")
+    assert CredalPartition.load(tmp_path / "partition.json").object_names == ("5", "7")
+    assert list(partition.to_frame("polars")["object"]) == ["5", "7"]
+    for plain in (
+        pd.DataFrame(values, columns=["a", "b"]),
+        pl.DataFrame(values, schema=["a", "b"]),
+        values.tolist(),
+    ):
+        assert ECM(2, random_state=0).fit(plain).credal_partition_.object_names is None
+
+
+def test_names_in_a_column_or_a_list_are_text_as_ever():
+    column = pd.Series([1, 2], index=["x", "y"])
+    assert CredalPartition.from_hard([0, 1], object_names=column).object_names == ("1", "2")
+    assert CredalPartition.from_hard([0, 1], object_names="ab").to_frame().index.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="object_names has 3 names but there are 2 objects"):
+        CredalPartition.from_hard([0, 1], object_names=pd.Index([1, 2, 3]))
+
+
+def test_the_names_of_many_rows_become_text_only_when_they_are_asked_for():
+    partition = CredalPartition.from_hard([0, 1] * 50, object_names=pd.RangeIndex(5, 105))
+    partition.permute_clusters([1, 0])[10:20].to_frame()
+    assert partition == pickle.loads(pickle.dumps(partition))
+    assert "object_names" not in vars(partition)
+    assert partition.object_names[0] == "5"
+
+
+@pytest.mark.parametrize("copied", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy, copy.copy])
+def test_a_copy_of_a_partition_does_not_change_either(copied):
+    partition = copied(CredalPartition.from_hard([0, 1], object_names="ab"))
+    with pytest.raises(ValueError, match="read-only"):
+        partition.masses[0] = 0.5
+    for name in ("masses", "focal_sets", "object_names", "other"):
+        with pytest.raises(AttributeError, match="does not change"):
+            setattr(partition, name, None)
+    with pytest.raises(AttributeError, match="does not change"):
+        del partition.masses
