@@ -47,7 +47,7 @@ from evlearn.stored_values import (
 #: What is about the training set alone, and not in the file.
 OF_TRAINING_OBJECTS = (
     *("credal_partition_", "masses_", "labels_", "conflict_", "transformed_dissimilarities_"),
-    *("intervals_", "mixture_"),
+    *("intervals_", "mixture_", "_fitted_to"),
 )
 
 _SQUARABLE = number(1e-154, 1e154)  # its square is a number, and not zero

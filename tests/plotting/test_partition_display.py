@@ -242,7 +242,7 @@ class NearestCentre:
         return CredalPartition.from_possibilistic(closeness / closeness.max(axis=1, keepdims=True))
 
 
-def test_an_estimator_shows_its_own_partition_of_as_many_objects_and_predicts_for_others():
+def test_an_estimator_shows_its_own_partition_and_predicts_for_others():
     X, _ = make_fourclass(100, random_state=0)
     estimator = NearestCentre(np.array([[0, 0], [4, 4]])).fit(X)
     own = CredalPartitionDisplay.from_estimator(estimator, pd.DataFrame(X, columns=["a", "b"]))
@@ -254,17 +254,17 @@ def test_an_estimator_shows_its_own_partition_of_as_many_objects_and_predicts_fo
     assert len(predicted.drawn_) == 50
 
 
-def test_estimators_without_a_credal_partition_are_refused():
+def test_estimators_that_say_no_masses_are_refused():
     X, _ = make_fourclass(20, random_state=0)
-    with pytest.raises(ValueError, match="estimator must be fitted and have a credal_partition_, got KMeans"):
+    with pytest.raises(ValueError, match=r"estimator must have predict_mass.*got KMeans.*use from_partition"):
         CredalPartitionDisplay.from_estimator(KMeans(2, n_init=1).fit(X), X)
     fitted_only = NearestCentre(np.array([[0, 0], [4, 4]])).fit(X)
 
     class WithoutPrediction:
         credal_partition_ = fitted_only.credal_partition_
 
-    with pytest.raises(ValueError, match="X has 19 rows but estimator was fitted on 20 objects"):
-        CredalPartitionDisplay.from_estimator(WithoutPrediction(), X[:19])
+    with pytest.raises(ValueError, match=r"estimator must have predict_mass.*use from_partition"):
+        CredalPartitionDisplay.from_estimator(WithoutPrediction(), X)
 
 
 # Hulls of little

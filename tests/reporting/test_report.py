@@ -171,3 +171,18 @@ def test_prototypes_that_cannot_be_told_in_the_units_of_the_user_are_left_out(ir
     reader = Reader(evlearn.report(pipeline, iris, tmp_path / "iris.html").read_text(encoding="utf-8"))
     assert reader.cells[:3] == ["cluster", "sure", "possible"]
     assert reader.cells[3] == "0"
+
+
+@pytest.mark.parametrize("kind", [ECM, EVCLUS])
+def test_new_objects_are_reported_as_new_also_if_they_are_as_many_as_the_old_ones(tmp_path, kind):
+    random = np.random.RandomState(0)
+    old = np.vstack([random.normal(size=(20, 2)), random.normal(size=(20, 2)) + 8])
+    new = old + 0.01
+    new[:5] = 1000
+    model = kind(2, random_state=0).fit(old)
+    n_outliers = int(model.predict_mass(new).outliers().sum())
+    told = evlearn.report(model, new, tmp_path / "new.html").read_text(encoding="utf-8")
+    fewer = evlearn.report(model, new[:-1], tmp_path / "fewer.html").read_text(encoding="utf-8")
+    assert n_outliers == 5
+    assert "5 (12 %) are far from all clusters" in told
+    assert "5 (13 %) are far from all clusters" in fewer

@@ -6,11 +6,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.cluster.training_data import digest_of_data
 from evlearn.partition import CredalPartition
 
 
 class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Base class: an estimator says `predict_mass`, and the other predictions follow from it."""
+
+    #: Whether `predict_mass` says of training objects what `fit` said: then nobody need know them again.
+    _predicts_its_fit = False
 
     def predict_mass(self, X: Any) -> CredalPartition:
         """The mass functions of objects, new or old.
@@ -92,10 +96,14 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.focal_sets_ = partition.focal_sets
         self.masses_ = partition.masses
         self.labels_ = partition.to_hard().astype(np.intp, copy=False)
+        self._fitted_to: str | None = None  # until `_name_objects` says it
 
     def _name_objects(self, X: Any) -> None:
+        """Say whose masses `credal_partition_` holds: their names, and how to know them again."""
         if "credal_partition_" in self.__dict__:  # or else the masses are in Parquet files
             self.credal_partition_ = with_names_of(X, self.credal_partition_)
+            if not self._predicts_its_fit:
+                self._fitted_to = digest_of_data(X)
 
 
 def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:

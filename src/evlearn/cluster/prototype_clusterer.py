@@ -30,6 +30,8 @@ from evlearn.threads import one_blas_thread
 class PrototypeClusterer(RowwiseClusterer):
     """Base class: a method says what sets of clusters cost (`_costs`), and all else follows."""
 
+    _predicts_its_fit = True
+
     # The fit
 
     def _fit(self, X: Any, sample_weight: Any) -> None:

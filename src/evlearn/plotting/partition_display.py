@@ -18,11 +18,11 @@ from matplotlib.transforms import ScaledTranslation
 from sklearn.utils import check_random_state
 
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
-from evlearn.cluster.pipelines import predicted_partition
+from evlearn.cluster.pipelines import partition_of
 from evlearn.partition import CredalPartition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.fitted import fitted_partition, predicts_masses
+from evlearn.plotting.fitted import predicts_masses
 from evlearn.plotting.hulls import cluster_hulls
 from evlearn.plotting.legends import cluster_key, draw_legend, key, shortened
 from evlearn.plotting.plane import place
@@ -142,9 +142,9 @@ class CredalPartitionDisplay:
         Parameters
         ----------
         estimator : fitted estimator of evlearn
-            If `X` has as many rows as the data it was fitted on, they are taken to be these data, and its
-            ``credal_partition_`` is drawn; otherwise what its ``predict_mass`` says about `X`. For as many new
-            objects, use ``from_partition(estimator.predict_mass(X), X)``.
+            If `X` holds the very data that it was fitted on, its ``credal_partition_`` is drawn; otherwise what
+            its ``predict_mass`` says about `X`. To show masses over other attributes than those that it was fitted
+            on, use ``from_partition(estimator.credal_partition_, X)``.
         X : array-like or data frame of shape (n_objects, n_attributes)
             The attributes of the objects; the axes carry the column names of a data frame.
         features : sequence of two int or str, default=None
@@ -411,13 +411,9 @@ class CredalPartitionDisplay:
 
 
 def _partition_of(estimator: Any, X: Any) -> CredalPartition:
-    fitted = fitted_partition(estimator)
-    n_objects = X.shape[0] if hasattr(X, "shape") and len(X.shape) else len(X)
-    if n_objects == len(fitted):
-        return fitted
     if not predicts_masses(estimator):
         raise ValueError(
-            f"X has {n_objects} rows but estimator was fitted on {len(fitted)} objects, and it has no "
-            "predict_mass for new ones; give the data it was fitted on."
+            f"estimator must have predict_mass, which says masses of objects, got {estimator!r}; if X holds the "
+            "objects of a partition, use from_partition(partition, X)."
         )
-    return predicted_partition(estimator, X)
+    return partition_of(estimator, X)

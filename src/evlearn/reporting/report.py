@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import evlearn
 from evlearn.belief.notation import FRAME_LABEL
-from evlearn.cluster.pipelines import split_pipeline
+from evlearn.cluster.pipelines import partition_of, split_pipeline
 from evlearn.files import replacing
 from evlearn.parameters import check_integer
 from evlearn.partition import CredalPartition
@@ -70,7 +70,7 @@ def report(
     before, model = split_pipeline(estimator)
     seen = X if before is None else before.transform(X)
     precomputed = getattr(model, "metric", None) == "precomputed"
-    objects = Objects.of(_partition(model, seen), X, None if precomputed else seen)
+    objects = Objects.of(partition_of(model, seen), X, None if precomputed else seen)
     return write_report(estimator, objects, path, n_rows=n_rows, title=title)
 
 
@@ -119,14 +119,6 @@ def write_report(
     with replacing(path) as file:
         file.write(html.page(title or f"{method}: {objects.partition.n_clusters} clusters", made, parts).encode())
     return Path(path)
-
-
-def _partition(model: Any, X: Any) -> CredalPartition:
-    known = getattr(model, "credal_partition_", None)
-    if known is not None and len(known) == len(X):
-        return CredalPartition(known.masses, known.focal_sets, validate=False)
-    predicted: CredalPartition = model.predict_mass(X)
-    return predicted
 
 
 def _summary(partition: CredalPartition, remark: str) -> str:
