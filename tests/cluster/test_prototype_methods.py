@@ -354,6 +354,21 @@ def test_named_rows_do_not_mind_that_masses_go_to_parquet_files(blobs, tmp_path)
     assert len(pd.read_parquet(tmp_path / "masses.parquet")) == 300
 
 
+@all_methods
+def test_a_masses_file_that_cannot_be_written_is_refused_before_the_fit(blobs, tmp_path, method, capsys):
+    (tmp_path / "old.parquet").mkdir()
+    (tmp_path / "old.npy").mkdir()
+    for path, error, message in (
+        (tmp_path / "nowhere" / "masses.npy", FileNotFoundError, "masses_file: the folder of .* does not exist"),
+        (tmp_path / "nowhere" / "m.parquet", FileNotFoundError, "masses_file: the folder of .* does not exist"),
+        (tmp_path / "old.parquet", FileExistsError, "masses_file: old.parquet exists already"),
+        (tmp_path / "old.npy", IsADirectoryError, "masses_file: old.npy is a folder"),
+    ):
+        with pytest.raises(error, match=message):
+            make(method, masses_file=path, verbose=1).fit(blobs[0])
+    assert capsys.readouterr().out == ""  # of iterations
+
+
 @pytest.mark.parametrize("method", ["ECM", "ECM adaptive", "CCM", "BPEC"])
 def test_single_precision_agrees_on_all_objects_that_are_not_torn(method):
     X, _ = three_blobs(20_000)

@@ -240,7 +240,7 @@ def make_target(
 
 
 def check_out(out: Any, name: str = "out") -> None:
-    """Raise unless `out` is None or the name of a file that results can go to.
+    """Raise unless `out` is None or the name of a file that results can go to; before a fit, and not after it.
 
     Parameters
     ----------
@@ -253,6 +253,15 @@ def check_out(out: Any, name: str = "out") -> None:
         return
     if not isinstance(out, (str, os.PathLike)) or Path(out).suffix not in (".npy", ".parquet"):
         raise ValueError(f"{name} must be None or a path that ends in .npy or .parquet, got {out!r}.")
+    path = Path(out).absolute()
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{name}: the folder of {path} does not exist; make it first.")
+    if path.suffix == ".parquet" and path.exists():
+        raise FileExistsError(f"{name}: {path.name} exists already; remove it or choose another name.")
+    if path.is_dir():
+        raise IsADirectoryError(f"{name}: {path.name} is a folder; choose another name.")
+    if path.suffix == ".parquet":
+        need_pyarrow()
 
 
 def need_pyarrow() -> Any:

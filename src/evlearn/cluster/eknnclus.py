@@ -16,7 +16,7 @@ from evlearn.belief.types import FloatArray
 from evlearn.cluster.base import EvidentialClusterer, with_names_of
 from evlearn.cluster.neighbor_evidence import Labels, LabelSearch, Support, combine_evidence, search_labels
 from evlearn.cluster.neighbors import find_neighbors, is_metric, nearest_among
-from evlearn.cluster.pairs import check_dissimilarities
+from evlearn.cluster.pairs import check_diagonal, check_dissimilarities
 from evlearn.endings import warn_caller, warn_if_unfinished, whole_or_nothing
 from evlearn.parameters import check_choice, check_integer, check_real, check_shape
 from evlearn.partition import CredalPartition
@@ -376,6 +376,8 @@ def _check_graph(graph: csr_array, *, square: bool) -> csr_array:
         raise ValueError(f"X must have a row and a column for each object, got shape {graph.shape}.")
     if graph.nnz and graph.data.min() < 0:
         raise ValueError("X has negative distances; a graph of similarities must be turned into one of distances.")
+    if square and graph.nnz:
+        check_diagonal(graph)
     return graph
 
 

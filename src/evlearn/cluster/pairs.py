@@ -26,6 +26,8 @@ TRANSFORMS = ("exponential", "linear", "rank")
 #: Above this many pairs the targets are kept in single precision.
 _MANY_PAIRS = 20_000_000
 _RING_CHUNK = 16
+#: A diagonal that is less than this share of the largest dissimilarity is meant to be zero.
+_ZERO = 1e-6
 #: How many objects are compared all with all, and with how many partners each if there are more.
 ALL_PAIRS_UP_TO = 2000
 MANY_OBJECTS_PARTNERS = 200
@@ -419,6 +421,24 @@ def check_dissimilarities(X: FloatArray, *, square: bool) -> None:
         raise ValueError(f"X must be a square matrix if metric='precomputed', got shape {X.shape}.")
     if (X < 0).any():
         raise ValueError("X has negative dissimilarities; with metric='precomputed' they must not be negative.")
+    if square:
+        check_diagonal(X)
+
+
+def check_diagonal(X: Any) -> None:
+    """Raise if objects are far from themselves: then X holds similarities, and clusters of them would be nonsense.
+
+    Parameters
+    ----------
+    X : ndarray or sparse array of shape (n_objects, n_objects)
+        Dissimilarities.
+    """
+    worst = float(X.diagonal().max())
+    if worst > _ZERO * X.max():
+        raise ValueError(
+            f"X has {worst:g} on its diagonal; with metric='precomputed' an object has dissimilarity 0 to itself. "
+            "Turn similarities into dissimilarities first."
+        )
 
 
 def symmetric_dissimilarities(D: FloatArray) -> FloatArray:

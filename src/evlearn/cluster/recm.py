@@ -27,7 +27,6 @@ from evlearn.slices import row_blocks
 
 _NEAR_AND_FAR = 0.95
 _BLOCK_NUMBERS = 1 << 22  # of dissimilarities of new objects that are in memory at a time
-_ZERO = 1e-6  # a diagonal that is less than this share of the largest dissimilarity is meant to be zero
 
 
 class RECM(EvidentialClusterer):
@@ -269,14 +268,7 @@ class RECM(EvidentialClusterer):
             return data
         check_range("X", data.astype(np.float64, copy=False), fitting=reset)
         check_dissimilarities(data, square=reset)
-        if not reset:
-            return data
-        if (worst := data.diagonal().max()) > _ZERO * data.max():
-            raise ValueError(
-                f"X has {worst:g} on its diagonal; with metric='precomputed' an object has dissimilarity 0 to "
-                "itself. Turn similarities into dissimilarities first."
-            )
-        return symmetric_dissimilarities(data)
+        return symmetric_dissimilarities(data) if reset else data
 
     def _square(self, data: FloatArray) -> tuple[Squares, FloatArray]:
         """The squared dissimilarities of all pairs of objects, and their unit."""
