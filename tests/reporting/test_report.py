@@ -1,6 +1,9 @@
 """A report is one file that says everything."""
 
+import html
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -14,8 +17,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 import evlearn
+from evlearn import CredalPartition
+from evlearn.belief import FocalSets
 from evlearn.cluster import ECM, EVCLUS, RECM
 from evlearn.datasets import load_butterfly
+from evlearn.reporting.objects import Objects
+from evlearn.reporting.report import write_report
 
 
 class Reader(HTMLParser):
@@ -186,3 +193,74 @@ def test_new_objects_are_reported_as_new_also_if_they_are_as_many_as_the_old_one
     assert n_outliers == 5
     assert "5 (12 %) are far from all clusters" in told
     assert "5 (13 %) are far from all clusters" in fewer
+
+
+HOSTILE = [
+    "$x^$",
+    "a,b",
+    " a}",
+    "",
+    "Ω",
+    "<script>alert(1)</script>",
+    "_under",
+    "x" * 300,
+    "a\nb",
+    "%s {0} {name}",
+]
+
+
+def hostile_frame(n_columns):
+    random = np.random.RandomState(0)
+    values = np.vstack(
+        [random.normal(size=(12, n_columns)), random.normal(size=(12, n_columns)) + 4, [[2] * n_columns]]
+    )
+    return pd.DataFrame(values, columns=HOSTILE[:n_columns], index=[f"{HOSTILE[k % 10]} {k}" for k in range(25)])
+
+
+@pytest.mark.parametrize("n_columns", [2, 10])
+def test_names_of_columns_rows_and_clusters_may_hold_any_character(tmp_path, n_columns):
+    frame = hostile_frame(n_columns)
+    model = ECM(2, delta=50, random_state=0).fit(frame)
+    partition = model.credal_partition_.rename(cluster_names=["a,b", "$x^$"])
+    objects = Objects.of(partition, frame, frame)
+    told = write_report(model, objects, tmp_path / "hostile.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in told
+    assert told.count("data:image/png") == 4
+    reader = Reader(told)
+    assert len(reader.pictures) == 4
+    assert {"a,b", "$x^$", *HOSTILE[: n_columns - 1]} <= {*reader.cells, ""}
+
+
+def test_clusters_with_commas_in_their_names_are_told_apart_in_words(tmp_path):
+    masses = np.zeros((3, 8))
+    masses[:, FocalSets.full(3).index((0, 1))] = 1
+    partition = CredalPartition(masses, FocalSets.full(["a,b", "c", "d"]))
+    X = np.random.RandomState(0).normal(size=(3, 2))
+    model = ECM(3, random_state=0).fit(np.vstack([X, X + 5, X + 9]))
+    told = write_report(model, Objects.of(partition, X, X), tmp_path / "words.html").read_text(encoding="utf-8")
+    assert "3 between clusters &quot;a,b&quot; and c." in told
+    assert "&quot;a,b&quot;, c</td>" in told
+
+
+@pytest.mark.parametrize(
+    "columns", [[0, 1], [("a", 1), ("a", 2)], [1.5, None]], ids=["numbers", "levels", "others"]
+)
+def test_columns_may_have_names_that_are_no_text(tmp_path, columns):
+    frame = hostile_frame(2).set_axis(pd.Index(columns), axis=1)
+    told = evlearn.report(ECM(2, random_state=0).fit(frame.to_numpy()), frame, tmp_path / "x.html")
+    assert f"<th>{html.escape(str(columns[0]))}</th>" in told.read_text(encoding="utf-8")
+
+
+def test_without_matplotlib_a_report_says_in_the_place_of_pictures_what_to_install(tmp_path):
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import evlearn; from evlearn.cluster import ECM; from evlearn.datasets import load_butterfly\n"
+        "X = load_butterfly().data\n"
+        f"evlearn.report(ECM(2, delta=5, random_state=0).fit(X), X, {str(tmp_path / 'x.html')!r})"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    told = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "data:image/png" not in told
+    assert "pip install &quot;evidential-learn[plot]&quot;" in told
+    assert "Of 12 objects" in told
+    assert "Objects between clusters" in told

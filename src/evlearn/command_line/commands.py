@@ -26,7 +26,7 @@ from evlearn.command_line.tables import Chunk, Table, open_table
 from evlearn.model_files import load_model, save_model
 from evlearn.partition import CredalPartition, PartitionSummary
 from evlearn.reporting.objects import Objects
-from evlearn.reporting.report import write_report
+from evlearn.reporting.report import NO_PICTURES, can_draw, write_report
 
 METHODS = {"ecm": ECM, "ccm": CCM, "bpec": BPEC, "evclus": EVCLUS, "recm": RECM}
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
@@ -49,9 +49,9 @@ def cluster(options: Namespace) -> int:
     int
         The exit code.
     """
-    _check_outputs(options)
-    estimator = _make_estimator(options)
     progress = Progress(options.quiet)
+    _check_outputs(options, progress)
+    estimator = _make_estimator(options)
     table = open_table(options.data, delimiter=options.delimiter, decimal=options.decimal)
     columns = _choose(table, options, progress)
     precomputed = getattr(estimator, "metric", None) == "precomputed"
@@ -93,8 +93,8 @@ def predict(options: Namespace) -> int:
     int
         The exit code.
     """
-    _check_outputs(options)
     progress = Progress(options.quiet)
+    _check_outputs(options, progress)
     model = load_model(options.saved)
     table = open_table(options.data, delimiter=options.delimiter, decimal=options.decimal)
     columns = _known_columns(model, table, options, progress)
@@ -107,10 +107,12 @@ def predict(options: Namespace) -> int:
 # Before
 
 
-def _check_outputs(options: Namespace) -> None:
+def _check_outputs(options: Namespace, progress: Progress) -> None:
     check_output("--out", options.out, TABLES)
     check_output("--report", options.report, (".html", ".htm"))
     check_output("--model", getattr(options, "model", None), (".json",))
+    if options.report is not None and not can_draw():
+        progress.say(f"evlearn: {NO_PICTURES}")
 
 
 def _make_estimator(options: Namespace) -> Any:

@@ -1,7 +1,6 @@
 """Where the masses and labels of a command go: a CSV file, a Parquet file, or the screen."""
 
 import csv
-import importlib
 import io
 import sys
 from collections.abc import Iterator
@@ -140,7 +139,7 @@ def open_writer(path: str | None, *, screen: bool) -> Iterator[Writer]:
                 parquet.close()
     else:
         with replacing(path) as file:
-            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
             yield CsvWriter(text)
             text.flush()
             text.detach()
@@ -168,5 +167,3 @@ def check_output(option: str, path: str | None, endings: tuple[str, ...]) -> Non
         raise IsADirectoryError(f"{option}: {path!r} is a folder; choose another name.")
     if Path(path).suffix.lower() in (".parquet", ".pq"):
         need_pyarrow()
-    if option == "--report":
-        importlib.import_module("evlearn.plotting")  # which says what to install

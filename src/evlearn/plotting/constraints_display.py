@@ -19,6 +19,7 @@ from evlearn.parameters import check_integer
 from evlearn.partition import CredalPartition
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.legends import draw_legend, key
+from evlearn.plotting.names import on_axis
 from evlearn.plotting.plane import place
 from evlearn.plotting.sampling import sample, share_out
 
@@ -179,7 +180,7 @@ class ConstraintsDisplay:
         return self
 
     def _draw_objects(self) -> PathCollection:
-        self.ax_.set(xlabel=self.axis_labels[0], ylabel=self.axis_labels[1])
+        self.ax_.set(xlabel=on_axis(self.axis_labels[0]), ylabel=on_axis(self.axis_labels[1]))
         area = float(np.clip(350 / np.sqrt(len(self.points)), 3, 30))
         return self.ax_.scatter(self.points[:, 0], self.points[:, 1], s=area, color="0.7", linewidths=0, zorder=1)
 

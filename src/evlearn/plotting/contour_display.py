@@ -18,6 +18,7 @@ from matplotlib.patheffects import withStroke
 from sklearn.utils import check_random_state
 
 from evlearn.belief import FocalSets
+from evlearn.belief.notation import written
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.cluster.pipelines import predicted_partition
 from evlearn.parameters import check_choice, check_integer
@@ -25,7 +26,8 @@ from evlearn.partition import CredalPartition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.fitted import predicts_masses
-from evlearn.plotting.legends import cluster_key, draw_legend, key, shortened
+from evlearn.plotting.legends import cluster_key, draw_legend, key
+from evlearn.plotting.names import on_axis, shortened
 from evlearn.plotting.plane import cut
 from evlearn.plotting.sampling import sample
 from evlearn.slices import row_blocks
@@ -249,7 +251,7 @@ class MassContourDisplay:
         self.ax_: Axes
         self.figure_: Figure | SubFigure
         self.ax_, self.figure_ = open_axes(ax)
-        self.ax_.set(xlabel=self.axis_labels[0], ylabel=self.axis_labels[1], title=self.title)
+        self.ax_.set(xlabel=on_axis(self.axis_labels[0]), ylabel=on_axis(self.axis_labels[1]), title=self.title)
         self.shade_: QuadContourSet | None = self._draw_shade() if len(self.sets) == 1 else None
         self.points_: list[PathCollection] = [self._scatter(number) for number in range(len(self.cluster_names))]
         self.boundaries_: list[QuadContourSet | None] = [
@@ -363,7 +365,10 @@ def _read_sets(of: str, sets: Sequence[Any] | None, focal_sets: FocalSets) -> tu
         table = np.array([family.membership[-1] for family in families])
         labels = [family.labels[-1] for family in families]
     elif of == "plausibility":
-        table, labels = np.eye(focal_sets.frame_size, dtype=bool), [f"{{{name}}}" for name in focal_sets.frame]
+        table, labels = (
+            np.eye(focal_sets.frame_size, dtype=bool),
+            [f"{{{written(name)}}}" for name in focal_sets.frame],
+        )
     else:
         table, labels = focal_sets.membership, list(focal_sets.labels)
     if len(table) > _MOST_SETS:
@@ -408,7 +413,7 @@ def _predict(estimator: Any, values: FloatArray, like: Any) -> CredalPartition:
 
 def _title(of: str, sets: Sequence[Any] | None, labels: list[str], fixed: list[str]) -> str:
     what = "each cluster" if of == "plausibility" else "each focal set"
-    title = f"{of} of {what if sets is None else ', '.join(labels)}"
+    title = f"{of} of {what if sets is None else ', '.join(map(shortened, labels))}"
     if not fixed:
         return title
     return f"{title}\n({len(fixed)} other attribute{'s' if len(fixed) > 1 else ''} at the mean)"

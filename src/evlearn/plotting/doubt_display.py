@@ -17,7 +17,7 @@ from evlearn.partition import CredalPartition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.fitted import fitted_partition
-from evlearn.plotting.legends import shortened
+from evlearn.plotting.names import shortened
 from evlearn.slices import row_blocks
 
 _MOST_WITH_NUMBERS = 12  # clusters

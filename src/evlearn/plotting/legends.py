@@ -9,8 +9,8 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
 from evlearn.plotting import palette
+from evlearn.plotting.names import shortened
 
-_LONGEST_NAME = 24
 _MARKER_AREA = 36.0
 
 
@@ -83,22 +83,3 @@ def key(label: str, **style: Any) -> Line2D:
         The entry.
     """
     return Line2D([], [], label=label, **({"linestyle": "none"} | style))
-
-
-def shortened(name: str) -> str:
-    """A name of a length that leaves room for the picture.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-
-    Returns
-    -------
-    str
-        The name or its beginning.
-    """
-    if len(name) > _LONGEST_NAME and "$" not in name:  # half a formula is none
-        name = f"{name[: _LONGEST_NAME - 1]}…"
-    # matplotlib leaves labels out that begin with an underscore.
-    return f" {name}" if name.startswith("_") else name

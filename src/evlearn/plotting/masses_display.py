@@ -24,7 +24,7 @@ from evlearn.partition import CredalPartition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.fitted import fitted_partition
-from evlearn.plotting.legends import shortened
+from evlearn.plotting.names import shortened
 from evlearn.slices import row_blocks
 
 _FEW = 40  # objects that are bars unless told otherwise
@@ -315,8 +315,9 @@ class MassesDisplay:
         }
 
     def _name_objects(self) -> None:
-        names, n_objects = self.partition.object_names, self.partition.n_objects
-        if names is None or n_objects > _MOST_OBJECT_NAMES:
+        n_objects = self.partition.n_objects
+        names = self.partition.object_names if n_objects <= _MOST_OBJECT_NAMES else None
+        if names is None:
             self.ax_.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
             return
         short = [shortened(name) for name in names]

@@ -24,7 +24,8 @@ from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.fitted import predicts_masses
 from evlearn.plotting.hulls import cluster_hulls
-from evlearn.plotting.legends import cluster_key, draw_legend, key, shortened
+from evlearn.plotting.legends import cluster_key, draw_legend, key
+from evlearn.plotting.names import on_axis, shortened
 from evlearn.plotting.plane import place
 from evlearn.plotting.sampling import sample, share_out
 
@@ -275,7 +276,7 @@ class CredalPartitionDisplay:
         self.ax_: Axes
         self.figure_: Figure | SubFigure
         self.ax_, self.figure_ = open_axes(ax)
-        self.ax_.set(xlabel=self.axis_labels[0], ylabel=self.axis_labels[1])
+        self.ax_.set(xlabel=on_axis(self.axis_labels[0]), ylabel=on_axis(self.axis_labels[1]))
         self._choose_objects(int(max_points), check_random_state(random_state))
         self._draw_objects()
         # Lower over upper: where they are the same, one solid line is seen.

@@ -99,10 +99,11 @@ def _positions(features: Sequence[int | str], names: list[str]) -> tuple[int, in
 
 
 def _position(feature: int | str, names: list[str]) -> int:
-    if isinstance(feature, str) and names.count(feature) == 1:
-        return names.index(feature)
-    if isinstance(feature, (int, np.integer)) and 0 <= feature < len(names):
-        return int(feature)
+    if isinstance(feature, (int, np.integer)):
+        if 0 <= feature < len(names):
+            return int(feature)
+    elif names.count(str(feature)) == 1:  # a tuple names a column of several levels
+        return names.index(str(feature))
     listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
     raise ValueError(
         f"features has {feature!r}, which is no column of X; give numbers from 0 to {len(names) - 1}, "

@@ -8,7 +8,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
 
 from evlearn.belief.types import BoolArray, FloatArray
-from evlearn.plotting.legends import shortened
+from evlearn.plotting.names import shortened
 
 _FONT = 9.0  # points
 #: Where a name may stand beside its point, from the best to the worst: offsets in points, and alignments.

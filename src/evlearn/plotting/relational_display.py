@@ -19,7 +19,7 @@ from evlearn.parameters import check_integer
 from evlearn.partition import CredalPartition
 from evlearn.plotting.axes import open_panels
 from evlearn.plotting.fitted import fitted_partition
-from evlearn.plotting.legends import shortened
+from evlearn.plotting.names import shortened
 from evlearn.plotting.sampling import sample
 
 _PARTS = ("plausibility", "belief")

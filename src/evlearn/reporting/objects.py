@@ -1,10 +1,12 @@
 """Which objects a report shows, with the names and attributes that the user knows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from evlearn.belief.notation import written
 from evlearn.belief.types import IntArray
 from evlearn.partition import CredalPartition
 
@@ -19,7 +21,7 @@ class Objects:
     ----------
     partition : CredalPartition
         Their masses.
-    names : list of str
+    names : sequence
         Their names, or numbers.
     columns : list of str
         The names of the attributes; empty if only dissimilarities are known.
@@ -30,7 +32,7 @@ class Objects:
     """
 
     partition: CredalPartition
-    names: list[str]
+    names: Sequence[object]
     columns: list[str]
     values: Any
     seen: Any
@@ -56,7 +58,7 @@ class Objects:
         values = np.asarray(X)
         columns = [str(name) for name in getattr(X, "columns", [f"feature {k}" for k in range(values.shape[1])])]
         index = getattr(X, "index", None) if hasattr(X, "iloc") else None
-        names = [str(name) for name in (range(len(values)) if index is None else index)]
+        names = range(len(values)) if index is None else index
         if seen is None:
             return cls(partition, names, [], values[:, :0], None)
         return cls(partition, names, columns, values, np.asarray(seen))
@@ -121,10 +123,10 @@ class Objects:
         columns = ["object", "may be in", "none", *(f"pl({name})" for name in names), *self.shown]
         rows: list[list[object]] = []
         for k, number in enumerate(chosen):
-            may = ", ".join(name for name, possible in zip(names, candidates[k], strict=True) if possible)
+            may = ", ".join(written(name) for name, possible in zip(names, candidates[k], strict=True) if possible)
             cells = [round(float(value), 3) for value in (some.masses[k, 0], *plausibilities[k])]
             attributes = map(_cell, self.values[number][: len(self.shown)])
-            rows.append([self.names[number], may or "no cluster", *cells, *attributes])
+            rows.append([str(self.names[number]), may or "no cluster", *cells, *attributes])
         return columns, rows
 
 

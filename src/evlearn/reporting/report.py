@@ -1,5 +1,6 @@
 """The report itself: what a fitted clustering says, in sentences, pictures and tables."""
 
+import importlib
 import io
 import os
 import platform
@@ -14,7 +15,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import evlearn
-from evlearn.belief.notation import FRAME_LABEL
+from evlearn.belief import FocalSets
+from evlearn.belief.notation import FRAME_LABEL, written
 from evlearn.cluster.pipelines import partition_of, split_pipeline
 from evlearn.files import replacing
 from evlearn.parameters import check_integer
@@ -23,6 +25,11 @@ from evlearn.reporting import page as html
 from evlearn.reporting.objects import Objects
 
 _MOST_GROUPS = 5
+#: What a report says in the place of pictures.
+NO_PICTURES = (
+    "A report without pictures, because matplotlib is not installed. To have them, run "
+    'pip install "evidential-learn[plot]" and write the report again.'
+)
 
 
 def report(
@@ -31,8 +38,8 @@ def report(
     """Write what a fitted estimator says about objects to one HTML file, for people who do not program.
 
     The file holds everything: sentences, pictures, the objects that are most torn and the outliers with their
-    names and attributes, parameters and versions. It opens from disk, without a network, and prints. It needs
-    matplotlib: ``pip install 'evidential-learn[plot]'``.
+    names and attributes, parameters and versions. It opens from disk, without a network, and prints. Pictures need
+    matplotlib, ``pip install "evidential-learn[plot]"``; without it the report has a sentence in their place.
 
     Parameters
     ----------
@@ -109,7 +116,7 @@ def write_report(
     method = type(model).__name__
     parts = [
         _summary(objects.partition, remark),
-        html.section("Pictures", *_pictures(model, objects)),
+        html.section("Pictures", *(_pictures(model, objects) if can_draw() else [html.paragraph(NO_PICTURES)])),
         _clusters(before, model, objects),
         _objects("Objects between clusters", "No object is torn.", objects, objects.most_torn(n_rows)),
         _objects("Outliers", "No object is an outlier.", objects, objects.farthest(n_rows)),
@@ -117,8 +124,27 @@ def write_report(
     ]
     made = f"{method} by evidential-learn {evlearn.__version__}, {date.today().isoformat()}"
     with replacing(path) as file:
-        file.write(html.page(title or f"{method}: {objects.partition.n_clusters} clusters", made, parts).encode())
+        file.write(
+            html.page(title or f"{method}: {objects.partition.n_clusters} clusters", made, parts).encode(
+                errors="backslashreplace"
+            )
+        )
     return Path(path)
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is there, without which a report has no pictures.
+
+    Returns
+    -------
+    bool
+        Whether it is.
+    """
+    try:
+        importlib.import_module("evlearn.plotting")
+    except ImportError:
+        return False
+    return True
 
 
 def _summary(partition: CredalPartition, remark: str) -> str:
@@ -129,7 +155,7 @@ def _summary(partition: CredalPartition, remark: str) -> str:
         return f"{100 * count / total:.0f} %"
 
     several = list(summary.torn.items())[:_MOST_GROUPS]
-    torn = "; ".join(f"{count:,} between {_in_words(name)}" for name, count in several)
+    torn = "; ".join(f"{count:,} between {_in_words(name, partition.focal_sets)}" for name, count in several)
     sentences = [
         f"Of {total:,} objects, {summary.n_sure:,} ({share(summary.n_sure)}) belong to one of "
         f"{summary.n_clusters} clusters without much doubt.",
@@ -148,10 +174,10 @@ def _summary(partition: CredalPartition, remark: str) -> str:
     return html.section("Summary", html.facts(numbers), html.paragraph(" ".join(sentences)))
 
 
-def _in_words(label: str) -> str:
+def _in_words(label: str, focal_sets: FocalSets) -> str:
     if label == FRAME_LABEL:
         return "all clusters"
-    *first, last = label.strip("{}").split(",")
+    *first, last = (written(focal_sets.frame[cluster]) for cluster in focal_sets[focal_sets.index(label)])
     return f"clusters {', '.join(first)} and {last}"
 
 
@@ -160,6 +186,7 @@ def _pictures(model: Any, objects: Objects) -> list[str]:
     from matplotlib.figure import Figure
 
     from evlearn.plotting import CredalPartitionDisplay, DoubtDisplay, MassesDisplay, ObjectiveDisplay
+    from evlearn.plotting.names import on_axis
 
     def drawn(draw: Any, caption: str, size: tuple[float, float]) -> str:
         figure = Figure(figsize=size, layout="constrained")
@@ -175,7 +202,7 @@ def _pictures(model: Any, objects: Objects) -> list[str]:
         two = len(objects.columns) == 2
         CredalPartitionDisplay.from_partition(partition, objects.values if two else objects.seen, ax=ax)
         if two:
-            ax.set(xlabel=objects.columns[0], ylabel=objects.columns[1])
+            ax.set(xlabel=on_axis(objects.columns[0]), ylabel=on_axis(objects.columns[1]))
 
     if len(objects.columns) > 1:
         caption = (
