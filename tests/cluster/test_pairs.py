@@ -1,4 +1,4 @@
-"""Pairs and dissimilarities: every pair has its own target, and what cannot be a dissimilarity is refused alike."""
+"""Pairs and dissimilarities: each pair has its own target, and what is no dissimilarity is refused alike."""
 
 import numpy as np
 import pytest
