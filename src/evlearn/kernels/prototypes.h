@@ -27,6 +27,15 @@ typedef struct {
 #define EVLEARN_PASTE(a, b, c) EVLEARN_PASTE_(a, b, c)
 #define EVLEARN_NAME(name) EVLEARN_PASTE(EVLEARN_ISA, REAL, name)
 
+/* Numbers of two vectors, by their places. GCC has the name that Clang uses since version 12 only. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define EVLEARN_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+typedef long long evlearn_places_of_double __attribute__((vector_size(4 * sizeof(double))));
+typedef int evlearn_places_of_float __attribute__((vector_size(4 * sizeof(float))));
+#define EVLEARN_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (EVLEARN_PASTE(places, of, REAL)){__VA_ARGS__})
+#endif
+
 #define EVLEARN_ISA plain
 #define EVLEARN_TARGET
 #define REAL double

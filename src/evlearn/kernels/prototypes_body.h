@@ -33,13 +33,13 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(turn)(
             const FOUR r0 = (*(const FOUR *)(x + a) - c) * scale, r1 = (*(const FOUR *)(x + a + d) - c) * scale;
             const FOUR r2 = (*(const FOUR *)(x + a + 2 * d) - c) * scale;
             const FOUR r3 = (*(const FOUR *)(x + a + 3 * d) - c) * scale;
-            const FOUR e0 = __builtin_shufflevector(r0, r1, 0, 4, 2, 6), o0 = __builtin_shufflevector(r0, r1, 1, 5, 3, 7);
-            const FOUR e1 = __builtin_shufflevector(r2, r3, 0, 4, 2, 6), o1 = __builtin_shufflevector(r2, r3, 1, 5, 3, 7);
+            const FOUR e0 = EVLEARN_SHUFFLE(r0, r1, 0, 4, 2, 6), o0 = EVLEARN_SHUFFLE(r0, r1, 1, 5, 3, 7);
+            const FOUR e1 = EVLEARN_SHUFFLE(r2, r3, 0, 4, 2, 6), o1 = EVLEARN_SHUFFLE(r2, r3, 1, 5, 3, 7);
             REAL *to = Xt + a * TILE + t;
-            *(FOUR *)to = __builtin_shufflevector(e0, e1, 0, 1, 4, 5);
-            *(FOUR *)(to + TILE) = __builtin_shufflevector(o0, o1, 0, 1, 4, 5);
-            *(FOUR *)(to + 2 * TILE) = __builtin_shufflevector(e0, e1, 2, 3, 6, 7);
-            *(FOUR *)(to + 3 * TILE) = __builtin_shufflevector(o0, o1, 2, 3, 6, 7);
+            *(FOUR *)to = EVLEARN_SHUFFLE(e0, e1, 0, 1, 4, 5);
+            *(FOUR *)(to + TILE) = EVLEARN_SHUFFLE(o0, o1, 0, 1, 4, 5);
+            *(FOUR *)(to + 2 * TILE) = EVLEARN_SHUFFLE(e0, e1, 2, 3, 6, 7);
+            *(FOUR *)(to + 3 * TILE) = EVLEARN_SHUFFLE(o0, o1, 2, 3, 6, 7);
         }
         for (; a < d; a++)
             for (int l = 0; l < 4; l++) Xt[a * TILE + t + l] = (x[a + l * d] - centre[a]) * scale;

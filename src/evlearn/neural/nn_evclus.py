@@ -3,9 +3,10 @@
 import copy
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -39,6 +40,7 @@ from evlearn.neural.reading import Reader, make_reader, some, take
 from evlearn.neural.starts import example_masses, imitate
 from evlearn.neural.training import Batches, Training, known_loss, train_in_batches, train_whole
 from evlearn.parameters import check_choice, check_flag, check_integer, check_range, check_real
+from evlearn.threads import SharedLimit
 
 _WHOLE_UP_TO, _WHOLE_AT_MOST = 1000, 20_000
 _GUIDE_FROM = 10
@@ -626,21 +628,24 @@ class NNEVCLUS(RowwiseClusterer):
         print(line, end="\r" if sys.stdout.isatty() else "\n", flush=True)
 
 
-@contextmanager
-def one_torch_thread() -> Iterator[None]:
+def one_torch_thread() -> AbstractContextManager[None]:
     """Hold torch to one thread for a while: products are small, and results do not depend on the machine.
 
-    Yields
-    ------
-    None
-        While it is held.
+    Returns
+    -------
+    context manager
+        For a ``with`` statement. It may be entered again, also by other threads.
     """
+    return _TORCH.held()
+
+
+def _limit_torch() -> Callable[[], None]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    return partial(torch.set_num_threads, before)
+
+
+_TORCH = SharedLimit(_limit_torch)
 
 
 def _stress(losses: Losses, targets: Tensor, partners: Any) -> Any:

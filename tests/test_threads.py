@@ -1,0 +1,111 @@
+"""BLAS is held to one thread while anybody fits, and no longer."""
+
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import numpy as np
+import pytest
+import torch
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from evlearn.cluster import ECM
+from evlearn.neural.nn_evclus import one_torch_thread
+from evlearn.threads import one_blas_thread
+
+
+def blas_threads():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
+@pytest.fixture(autouse=True)
+def _two_threads():
+    before = torch.get_num_threads()
+    with threadpool_limits(2, user_api="blas"):
+        torch.set_num_threads(2)
+        yield
+        torch.set_num_threads(before)
+
+
+def overlap(held, fail=False):
+    """The first enters, the second enters, the first leaves, the second leaves; what it saw when it was alone."""
+    entered, second_entered, first_left = Event(), Event(), Event()
+
+    def first():
+        try:
+            with held():
+                entered.set()
+                second_entered.wait(10)
+                if fail:
+                    raise ValueError("no")
+        finally:
+            first_left.set()
+
+    def second():
+        entered.wait(10)
+        with held():
+            second_entered.set()
+            first_left.wait(10)
+            return blas_threads(), torch.get_num_threads()
+
+    with ThreadPoolExecutor(2) as pool:
+        failed, seen = pool.submit(first), pool.submit(second)
+        if fail:
+            with pytest.raises(ValueError, match="no"):
+                failed.result()
+        return seen.result()
+
+
+@pytest.mark.parametrize("fail", [False, True])
+def test_the_last_of_two_overlapping_fits_puts_back_the_threads_of_blas(fail):
+    assert overlap(one_blas_thread, fail)[0] == {1}
+    assert blas_threads() == {2}
+
+
+def test_the_last_of_two_overlapping_fits_puts_back_the_threads_of_torch():
+    assert overlap(one_torch_thread)[1] == 1
+    with ThreadPoolExecutor(1) as pool:  # a new thread takes the number of the process
+        assert pool.submit(torch.get_num_threads).result() == 2
+
+
+def test_many_fits_in_threads_leave_blas_as_it_was():
+    X = np.random.RandomState(0).randn(60, 2)
+
+    def fit(number):
+        if number % 3 == 0:
+            with pytest.raises(ValueError, match="n_clusters"):
+                ECM(61).fit(X)
+            return None
+        return ECM(2, random_state=0).fit(X).masses_
+
+    with ThreadPoolExecutor(4) as pool:
+        found = [masses for masses in pool.map(fit, range(40)) if masses is not None]
+    assert blas_threads() == {2}
+    assert all(np.array_equal(masses, found[0]) for masses in found)
+
+
+def test_blas_is_held_until_the_outermost_fit_ends():
+    with one_blas_thread():
+        with one_blas_thread():
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == {2}
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_of_a_process_that_fits_can_fit_too():
+    from evlearn.threads import _BLAS
+
+    with _BLAS._lock:  # as if another thread were just entering
+        child = multiprocessing.get_context("fork").Process(target=_enter)
+        child.start()
+    child.join(30)
+    if child.exitcode is None:
+        child.kill()
+    assert child.exitcode == 0
+
+
+def _enter():
+    with one_blas_thread():
+        pass
