@@ -297,10 +297,25 @@ def test_samples_that_choose_nothing_count_against_the_suggestion():
     assert said.choices == [3, None, 3, 2]
     assert (said.best, said.confidence) == (3, 0.5)
     assert repr(said) == "ParameterSelection(n_clusters=3, chosen by 2 of 4, criterion='share of votes')"
-    assert "0.6667   2 of 4   <- suggested" in str(said)
+    np.testing.assert_array_equal(said.curve, said.shares)
+    np.testing.assert_array_equal(said.curve, [0.25, 0.5, 0.0])
+    np.testing.assert_allclose(said.spread**2, said.shares * (1 - said.shares))
+    assert "0.5   2 of 4   <- suggested" in str(said)
+    assert str(said).splitlines()[-1].split() == ["none", "of", "them", "1", "of", "4"]
     assert "±" not in str(said)
     nothing = ParameterSelection("n_clusters", np.arange(2, 5), curves[1:2], "share of votes", "largest")
-    assert nothing.best is None
+    assert (nothing.best, nothing.confidence) == (None, 0)
+    np.testing.assert_array_equal(nothing.curve, [0, 0, 0])
+
+
+def test_a_method_that_finds_none_of_the_numbers_lowers_every_share():
+    # Six clusters in a row of which the two voters are asked whether they are two or three.
+    X = np.random.default_rng(0).normal(size=(180, 2)) * 0.1 + np.repeat(np.arange(6), 30)[:, None]
+    said = select_n_clusters(ECM(), X, [2, 3], n_repeats=2, random_state=0)
+    assert said.votes.sum() < len(said.curves)
+    np.testing.assert_array_equal(said.curve, said.shares)
+    assert said.confidence == said.curve.max()
+    assert "none of them" in str(said)
 
 
 # Errors

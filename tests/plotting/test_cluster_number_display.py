@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
-from evlearn.model_selection import select_n_clusters, select_parameter
+from evlearn.model_selection import ParameterSelection, select_n_clusters, select_parameter
 from evlearn.plotting import ClusterNumberDisplay
 
 
@@ -125,6 +125,15 @@ def test_a_selection_shows_its_mean_its_spread_and_how_many_samples_agree(data):
     display = ClusterNumberDisplay.from_selection(votes)
     assert display.ax_.get_ylabel() == "share of votes"
     assert not display.ax_.collections
+
+
+def test_the_curve_of_votes_is_as_high_as_the_legend_says_where_some_votes_are_for_none():
+    curves = np.array([[0, 1.0], [np.nan] * 2, [0, 1.0], [np.nan] * 2])
+    display = ClusterNumberDisplay.from_selection(
+        ParameterSelection("n_clusters", np.array([2, 3]), curves, "share of votes", "largest")
+    )
+    assert display.mark_.get_ydata() == [0.5]
+    assert "3 clusters suggested by 50%" in texts(display)[0]
 
 
 def test_another_parameter_is_named_on_its_axis_and_in_the_legend(data):

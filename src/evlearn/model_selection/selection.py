@@ -74,13 +74,13 @@ class ParameterSelection:
 
     @property
     def curve(self) -> FloatArray:
-        """The mean of the curves."""
-        return _mean(self.curves)
+        """The mean of the curves; of votes, the share of all that were given."""
+        return _mean(self._counted)
 
     @property
     def spread(self) -> FloatArray:
         """The standard deviation between the curves."""
-        return np.asarray(np.sqrt(_mean((self.curves - self.curve) ** 2)))
+        return np.asarray(np.sqrt(_mean((self._counted - self.curve) ** 2)))
 
     def __repr__(self) -> str:
         return (
@@ -96,7 +96,14 @@ class ParameterSelection:
         for value, text, votes in zip(self.values, said, self.votes, strict=True):
             mark = "   <- suggested" if value == self.best else ""
             rows.append(f"{value:>12.6g}   {text:>24}   {votes} of {len(self.curves)}{mark}")
+        if n_none := len(self.curves) - self.votes.sum():
+            rows.append(f"{'none of them':>12}   {'':>24}   {n_none} of {len(self.curves)}")
         return "\n".join(rows)
+
+    @property
+    def _counted(self) -> FloatArray:
+        """The curves whose mean is told: a vote for none of the values is one against each of them."""
+        return np.nan_to_num(self.curves) if self.criterion == VOTES else self.curves
 
     @property
     def _has_spread(self) -> bool:
