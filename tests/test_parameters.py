@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.cluster import KMeans
 
 from evlearn.classify import EvidentialKNNClassifier, EvidentialRBFClassifier
-from evlearn.cluster import ECM, EVCLUS, RECM, BootClus
+from evlearn.cluster import ECM, EVCLUS, RECM, BootClus, EKNNClus
+from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, LocalFDA
 from evlearn.mixture import ParsimoniousGaussianMixture
-from evlearn.parameters import check_flag, check_range, check_real
+from evlearn.parameters import check_flag, check_range, check_real, check_sparse
 
 y = np.arange(30) % 3
 X = np.array([[0.0, 0], [9, 0], [0, 9]])[y] + np.random.default_rng(0).normal(size=(30, 2))
@@ -114,3 +116,44 @@ def test_neighbours_of_very_different_scales_overflow_nowhere():
     labels = np.array([0, 0, 1, 0, 1, 0, 2, 1, 0, 0, 2, 2, 2, 0])
     model = EvidentialKNNClassifier().fit(rows, labels)
     assert np.isfinite(model.predict_mass(rows).masses).all()
+
+
+def broken(kind, number):
+    """A sparse matrix of which one number of a column is wrong."""
+    matrix = kind(np.arange(1.0, 37).reshape(6, 6))
+    indices = matrix.row if matrix.format == "coo" else matrix.indices
+    indices[-1] = number
+    return matrix
+
+
+@pytest.mark.parametrize("number", [6, -1, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.bsr_array, sparse.coo_array])
+def test_places_outside_a_sparse_matrix_are_refused(kind, number):
+    matrix = broken(kind, number)
+    with pytest.raises(ValueError, match=r"X is not a valid sparse matrix: .*ind"):
+        EKNNClus(metric="precomputed", random_state=0).fit(matrix)
+    with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
+        PairwiseConstraints([(0, 1)]).expand(matrix, 2)
+
+
+@pytest.mark.parametrize("starts", [[0, 9, 2, 3, 4, 5, 6], [0, 1, 2, 3, 4, 5, 99], [-9, 1, 2, 3, 4, 5, 6]])
+def test_rows_that_begin_nowhere_are_refused(starts):
+    matrix = sparse.csr_array(np.eye(6))
+    matrix.indptr[:] = starts
+    with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
+        EKNNClus(metric="precomputed").fit(matrix)
+
+
+def test_new_objects_are_checked_as_well_and_good_matrices_are_left_alone():
+    D = np.abs(X[:, :1] - X[:, 0])
+    for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array, sparse.lil_array, sparse.dok_array):
+        check_sparse("X", kind(D))
+    check_sparse("X", D)
+    model = EKNNClus(10, metric="precomputed", random_state=0).fit(sparse.csr_array(D))
+    new = sparse.csr_array(D[:3])
+    before = (new.indices, new.indptr, new.data)
+    model.predict_mass(new)
+    assert all(one is other for one, other in zip((new.indices, new.indptr, new.data), before, strict=True))
+    new.indices[0] = 30
+    with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
+        model.predict_mass(new)

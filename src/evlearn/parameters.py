@@ -1,6 +1,7 @@
 """Checks of estimator parameters, with messages that name the parameter, its value and what is allowed."""
 
 from collections.abc import Iterable
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -139,3 +140,26 @@ def check_range(name: str, values: Any, *, fitting: bool) -> None:
             f"{name} has values of up to {largest:.3g}, whose squares are lost{precision}: rescale {name}, for "
             "example by its largest value."
         )
+
+
+def check_sparse(name: str, matrix: Any) -> None:
+    """Raise unless all numbers of rows and columns in a sparse matrix are within its shape.
+
+    SciPy believes them, and so does compiled code that follows them to other places of the memory.
+
+    Parameters
+    ----------
+    name : str
+        What the matrix is called.
+    matrix : object
+        A sparse matrix or array of SciPy in any format; nothing else is looked at.
+    """
+    try:
+        if hasattr(matrix, "check_format"):
+            copy(matrix).check_format(full_check=True)  # it may tidy up, and the matrix is the user's
+        elif getattr(matrix, "format", None) == "coo":
+            type(matrix)(
+                (matrix.data, (matrix.row, matrix.col)), shape=matrix.shape
+            )  # it checks what it is made of
+    except ValueError as error:
+        raise ValueError(f"{name} is not a valid sparse matrix: {error}.") from error

@@ -310,6 +310,12 @@ def test_labels_to_start_from_are_labels_of_their_own_random_ones_or_given_ones(
         EKNNClus(60, random_state=0).fit(X).masses_,
     )
     assert EKNNClus(10, y_init=2, random_state=0).fit(X).n_clusters_ == 2
+    for n_labels in (2**31, 2**32, 2**63, 10**30):  # as if each object had a label of its own
+        assert EKNNClus(60, q=0.9, y_init=n_labels, random_state=0).fit(X).n_clusters_ == 4
+    numbers = y.astype(np.int64) * 2**40 - 2**50
+    np.testing.assert_array_equal(
+        EKNNClus(60, q=0.9, y_init=numbers, random_state=0).fit(X).masses_, given.masses_
+    )
     many, _ = make_fourclass(1200, random_state=0)
     assert 4 <= EKNNClus(q=0.9, random_state=0).fit(many).n_clusters_ <= 8
 
@@ -392,6 +398,8 @@ def test_frames_of_any_kind_are_accepted(fourclass):
         ({"distance_power": -1}, "distance_power must be a number above 0 and at most 100, got -1"),
         ({"graph": "mutual"}, r"graph must be one of \['directed', 'union'\], got 'mutual'"),
         ({"y_init": "random"}, "y_init must be 'auto' or a whole number of at least 1, got 'random'"),
+        ({"y_init": [0.5] * 12}, "y_init must hold whole numbers, one for each sample, got float64"),
+        ({"y_init": [2**80] * 12}, "y_init must hold whole numbers, one for each sample, got object"),
         ({"y_init": [0, 1]}, r"y_init must have shape \(12,\), got \(2,\)"),
         ({"n_init": 0}, "n_init must be a whole number of at least 1, got 0"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),

@@ -18,7 +18,7 @@ from evlearn.cluster.neighbor_evidence import Labels, LabelSearch, Support, comb
 from evlearn.cluster.neighbors import find_neighbors, is_metric, nearest_among
 from evlearn.cluster.pairs import check_diagonal, check_dissimilarities
 from evlearn.endings import warn_caller, warn_if_unfinished, whole_or_nothing
-from evlearn.parameters import check_choice, check_integer, check_real, check_shape
+from evlearn.parameters import check_choice, check_integer, check_real, check_shape, check_sparse
 from evlearn.partition import CredalPartition
 
 _LARGEST = 1e150
@@ -237,6 +237,7 @@ class EKNNClus(EvidentialClusterer):
             )
 
     def _read(self, X: Any, *, reset: bool) -> Any:
+        check_sparse("X", X)  # before it is turned into another format
         data = validate_data(
             self,
             X,
@@ -285,11 +286,15 @@ class EKNNClus(EvidentialClusterer):
         if np.ndim(self.y_init) > 0:
             given = np.asarray(self.y_init)
             check_shape("y_init", given, (n_objects,))
-            return np.unique(given, return_inverse=True)[1].astype(np.int32)
+            if given.dtype.kind not in "iu":
+                raise ValueError(f"y_init must hold whole numbers, one for each sample, got {given.dtype}.")
+            return _counted(given)
         if isinstance(self.y_init, str) and n_objects <= _OWN_LABELS_UP_TO:
             return np.arange(n_objects, dtype=np.int32)
         n_labels = min(_MOST_LABELS, n_objects // 2) if isinstance(self.y_init, str) else self.y_init
-        return random.randint(n_labels, size=n_objects).astype(np.int32)
+        # A label that nobody has costs nothing, however many there are.
+        most = min(n_labels, np.iinfo(np.int64).max)
+        return _counted(random.randint(most, size=n_objects, dtype=np.int64))
 
     def _orders(self, n_objects: int, random: np.random.RandomState) -> Iterator[Labels]:
         for _ in range(self.max_iter):
@@ -369,6 +374,11 @@ class NeighborModel:
         # One more, which may turn out to be the object itself.
         width = min((self.n_neighbors or len(self.labels)) + 1, len(self.labels))
         return nearest_among(self.training, data, width, metric=self.metric, n_jobs=n_jobs)
+
+
+def _counted(labels: Any) -> Labels:
+    """Labels numbered from 0 without gaps, in the same order."""
+    return np.unique(labels, return_inverse=True)[1].astype(np.int32)
 
 
 def _check_graph(graph: csr_array, *, square: bool) -> csr_array:

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from evlearn.belief.types import FloatArray
 from evlearn.kernels.label_search import add_evidence, agreement, sweep
+from evlearn.parameters import check_shape
 from evlearn.slices import row_blocks
 
 Labels = npt.NDArray[np.int32]
@@ -240,6 +241,9 @@ def combine_evidence(weights: csr_array, labels: Labels, n_clusters: int) -> Flo
     ndarray of shape (n, n_clusters + 2)
         Masses of the empty set, the clusters, and all clusters together; of two columns if there is one cluster.
     """
+    check_shape("labels", labels, (weights.shape[1],))
+    if len(labels) and not 0 <= labels.min() <= labels.max() < n_clusters:
+        raise ValueError(f"labels must be from 0 to {n_clusters - 1}, got {labels.min()} to {labels.max()}.")
     masses = np.zeros((weights.shape[0], n_clusters + 2))
     add_evidence(labels, weights.indptr, weights.indices, weights.data, masses[:, 1:-1])
     for rows in row_blocks(len(masses), _BLOCK_ROWS):

@@ -21,6 +21,7 @@ from evlearn.constraints.pairs import (
     keys_of_pairs,
     read_pairs,
 )
+from evlearn.parameters import check_sparse
 
 
 class PairwiseConstraints:
@@ -263,6 +264,7 @@ class PairwiseConstraints:
         PairwiseConstraints
             At most ``n_neighbors + 1`` times as many constraints.
         """
+        check_sparse("X", X)
         values = check_array(X, accept_sparse="csr", ensure_all_finite=False)  # scikit-learn checks by metric
         n_objects = values.shape[0]
         if isinstance(metric, str) and metric == "precomputed" and values.shape[1] != n_objects:
