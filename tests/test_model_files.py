@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 
 import joblib
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import evlearn
+from evlearn import model_contents
 from evlearn.belief import FocalSets
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
 from evlearn.constraints import PairwiseConstraints
@@ -234,6 +236,159 @@ def test_a_broken_file_is_refused_with_a_reason(name, path):
     path.write_text(broken if isinstance(broken, str) else json.dumps(broken))
     with pytest.raises(ValueError, match=r"^model.json is not a model that can be read: .*evlearn.save_model.$"):
         evlearn.load_model(path)
+
+
+def changed(path, change):
+    """The file with something changed."""
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def part(document, name):
+    return next(find(document, name))
+
+
+@pytest.mark.parametrize("label", [10**9, 40, -1, -2_000_000])
+def test_labels_beyond_the_clusters_are_refused_before_compiled_code_sees_them(label, path):
+    evlearn.save_model(EKNNClus(30, q=0.9, random_state=0).fit(X), path)
+    changed(path, lambda document: part(document, "labels")["array"].update(values=[label] * len(X)))
+    with pytest.raises(ValueError, match=r"labels must"):
+        evlearn.load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda d: part(d, "labels")["array"].update(shape=[119], values=[0] * 119), "training must have shape"),
+        (lambda d: part(d, "labels")["array"].update(type="int64"), "labels must be an array of int32"),
+        (lambda d: part(d, "labels")["array"].update(shape=[0], values=[]), "not empty"),
+        (lambda d: part(d, "NeighborModel").update(n_neighbors=-3), "n_neighbors must be a whole number"),
+        (lambda d: part(d, "NeighborModel").update(metric="precomputed"), "metric"),
+        (lambda d: part(d, "Support").update(scale=0), "scale must be a number above 0"),
+        (
+            lambda d: [one.update(sets=[[], [0]], frame=2) for one in find(d, "focal sets")],
+            "labels must|single clusters",
+        ),
+    ],
+)
+def test_neighbours_that_do_not_fit_together_are_refused(change, reason, path):
+    evlearn.save_model(EKNNClus(30, q=0.9, random_state=0).fit(X), path)
+    changed(path, change)
+    with pytest.raises(ValueError, match=reason):
+        evlearn.load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda d: cut_rows(part(d, "probabilities")["array"], 7), "probabilities must have shape"),
+        (lambda d: part(d, "probabilities")["array"].update(type="float64"), "array of float32"),
+        (lambda d: part(d, "BootstrapModel").update(confidence=3), "confidence must be a number"),
+        (
+            lambda d: part(d, "BootstrapModel").update(origin={"array": part(d, "centre")["array"]}),
+            "origin must be",
+        ),
+        (lambda d: cut_rows(part(d, "masses")["array"], 3), "probabilities must have shape"),
+    ],
+)
+def test_known_objects_that_do_not_fit_together_are_refused(change, reason, bootclus, path):
+    evlearn.save_model(bootclus, path)
+    changed(path, change)
+    with pytest.raises(ValueError, match=reason):
+        evlearn.load_model(path)
+
+
+def cut_rows(array, n_rows):
+    array["shape"][0] = n_rows
+    array["values"] = array["values"][: int(np.prod(array["shape"]))]
+
+
+def test_a_mixture_that_is_singular_is_refused_and_never_predicts(bootclus, path):
+    evlearn.save_model(bootclus, path)
+    changed(
+        path, lambda d: part(d, "covariances")["array"]["values"].__setitem__(slice(0, 4), [1.0, 1.0, 1.0, 1.0])
+    )
+    with pytest.raises(ValueError, match="covariance matrix of the mixture is singular"):
+        evlearn.load_model(path)
+
+
+RUN_TIME = {"n_jobs": 20_000, "verbose": 5, "masses_file": "/tmp/precious.npy", "checkpoint": "/tmp/precious"}
+
+
+def test_how_to_run_and_where_to_write_to_is_never_taken_from_a_file(path):
+    model = ECM(2, random_state=0, n_jobs=2, verbose=0, masses_file=path.with_name("m.npy"))
+    evlearn.save_model(model.fit(X), path)
+    changed(path, lambda d: d["steps"][0]["parameters"].update(RUN_TIME))
+    again = evlearn.load_model(path)
+    assert {name: again.get_params()[name] for name in RUN_TIME} == {
+        name: ECM().get_params()[name] for name in RUN_TIME
+    }
+
+
+def test_how_to_run_and_where_to_write_to_is_not_written(path):
+    evlearn.save_model(ECM(2, random_state=0, n_jobs=2).fit(X), path)
+    assert not RUN_TIME.keys() & json.loads(path.read_text())["steps"][0]["parameters"].keys()
+
+
+def test_a_loaded_scaler_does_not_write_into_data(path):
+    evlearn.save_model(make_pipeline(StandardScaler(copy=False), ECM(2, random_state=0)).fit(X.copy()), path)
+    changed(path, lambda d: d["steps"][0]["parameters"].update(copy=False))
+    new = NEW.copy()
+    evlearn.load_model(path).predict(new)
+    assert np.array_equal(new, NEW)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"max_iter": "many"},
+        {"max_iter": 2.5},
+        {"include_omega": 1},
+        {"tol": None},
+        {"tol": True},
+        {"metric": ["euclidean"]},
+        {"init": {"Units": {"centre": None, "scale": 1.0}}},
+    ],
+)
+def test_a_parameter_of_another_kind_is_refused(change, path):
+    evlearn.save_model(ECM(2, random_state=0).fit(X), path)
+    changed(path, lambda d: d["steps"][0]["parameters"].update(change))
+    with pytest.raises(ValueError, match=f"ECM.{next(iter(change))} "):
+        evlearn.load_model(path)
+
+
+def test_a_parameter_that_another_release_of_scikit_learn_has_is_no_obstacle_if_it_is_off(path):
+    evlearn.save_model(make_pipeline(StandardScaler(), ECM(2, random_state=0)).fit(X), path)
+    whole = path.read_text()
+    changed(path, lambda d: d["steps"][0]["parameters"].update(novelty=False))
+    assert np.array_equal(evlearn.load_model(path)[0].transform(X), StandardScaler().fit_transform(X))
+    path.write_text(whole)
+    changed(path, lambda d: d["steps"][0]["parameters"].pop("with_std"))
+    assert evlearn.load_model(path)[0].with_std
+    changed(path, lambda d: d["steps"][0]["parameters"].update(novelty=True))
+    with pytest.raises(ValueError, match=r"StandardScaler.novelty is not a parameter in the release"):
+        evlearn.load_model(path)
+
+
+@pytest.mark.parametrize("size", [2**20, 2**28, 10**400])
+def test_a_frame_that_the_file_does_not_bring_takes_no_memory(size, path):
+    evlearn.save_model(ECM(2, random_state=0).fit(X), path)
+    changed(path, lambda d: [one.update(frame=size, sets=[[]]) for one in find(d, "focal sets")])
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="too large"):
+        evlearn.load_model(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+@pytest.mark.parametrize("name", [*MODELS, "CECM"])
+def test_all_that_a_fit_learns_is_written_or_about_the_training_set(name):
+    model = (MODELS | {"CECM": CECM(4, random_state=0)})[name].fit(X)
+    contents = model_contents.ESTIMATORS[type(model).__name__]
+    known = {*contents.required, *contents.others, *model_contents.OF_TRAINING_OBJECTS, *model.get_params()}
+    assert vars(model).keys() <= known
 
 
 @given(data=st.data())

@@ -84,6 +84,9 @@ def read_archive(
     if names is not None and set(found) != set(names):
         *others, last = names
         raise ValueError(f"it holds {sorted(found)[:5]} instead of {', '.join(others)} and {last}")
+    for info in members:
+        if info.compress_type != ZIP_STORED or info.file_size != info.compress_size or info.flag_bits & 1:
+            raise ValueError(f"{info.filename} is compressed or encrypted; only plain arrays are read")
     if sum(info.file_size for info in members) > size:
         raise ValueError("its arrays together do not have the size they claim")
     return {
@@ -113,8 +116,6 @@ def _read_member(
 ) -> npt.NDArray[Any]:
     """One array of the archive, read or mapped from where it lies in the file."""
     name = info.filename
-    if info.compress_type != ZIP_STORED or info.file_size != info.compress_size or info.flag_bits & 1:
-        raise ValueError(f"{name} is compressed or encrypted; only plain arrays are read")
     start = _start(file, info, size)
     stop = start + info.file_size
     if stop > size:

@@ -92,6 +92,10 @@ def read_json(content: bytes) -> Any:
         raise ValueError(f"it is not JSON ({error})") from error
     except UnicodeError as error:
         raise ValueError("it is not text in UTF-8") from error
+    except ValueError as error:
+        if "digits" in str(error):  # the words of Python are about a setting of its own
+            raise ValueError("it holds a number that is too large") from error
+        raise
     return document
 
 

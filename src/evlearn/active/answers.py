@@ -11,6 +11,7 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairs import contains, keys_of_pairs
 from evlearn.files import check_folder, replacing
 
+_MOST_OBJECTS = 2**31  # pairs of larger numbers have no key
 _HEADER = ["first", "second", "answer"]
 _WORDS = {True: "same", False: "different", None: "unknown"}
 
@@ -182,8 +183,11 @@ def read_answers(path: str | os.PathLike[str]) -> list[Answer]:
     path = check_folder(path)
     if not path.exists():
         return []
-    with Path(path).open(newline="") as file:
-        header, *lines = list(csv.reader(file)) or [[]]
+    try:
+        with Path(path).open(newline="", encoding="utf-8") as file:
+            header, *lines = list(csv.reader(file)) or [[]]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} is no file of answers, which is text of short lines: {error}.") from error
     if header != _HEADER:
         raise ValueError(f"{path} is no file of answers: its first line should be {','.join(_HEADER)}.")
     return [_read_line(path, number, line) for number, line in enumerate(lines, start=2)]
@@ -193,9 +197,12 @@ def _read_line(path: Path, number: int, line: list[str]) -> Answer:
     said = {word: same for same, word in _WORDS.items()}
     try:
         first, second, word = line
-        return Answer(int(first), int(second), said[word])
+        answer = Answer(int(first), int(second), said[word])
+        if not 0 <= min(answer[:2]) <= max(answer[:2]) < _MOST_OBJECTS:
+            raise ValueError
+        return answer
     except (ValueError, KeyError):
         raise ValueError(
             f"line {number} of {path} should be two numbers of objects, and one of {list(said)}, "
-            f"got {','.join(line)!r}."
+            f"got {','.join(line)[:80]!r}."
         ) from None

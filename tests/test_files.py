@@ -1,0 +1,79 @@
+"""Files that are whole or not there, with the permissions that they had."""
+
+import os
+import stat
+import sys
+
+import numpy as np
+import pytest
+
+import evlearn
+from evlearn.blocks.targets import make_target
+from evlearn.cluster import ECM
+from evlearn.files import replacing
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of POSIX")
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def write(path):
+    with replacing(path) as file:
+        file.write(b"new")
+
+
+def fill_target(path):
+    target = make_target(path, X.shape, float, ["a", "b"])
+    target.put(0, X)
+    target.finish()
+
+
+@pytest.mark.parametrize("writer", [write, fill_target])
+@pytest.mark.parametrize("before", [0o600, 0o640, 0o664])
+def test_writing_over_a_file_keeps_its_permissions(tmp_path, writer, before):
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"old")
+    path.chmod(before)
+    writer(path)
+    assert path.read_bytes() != b"old"
+    assert mode(path) == before
+    assert [one.name for one in tmp_path.iterdir()] == ["x.npy"]
+
+
+def test_a_model_saved_over_a_private_file_stays_private(tmp_path):
+    path = tmp_path / "model.json"
+    path.write_text("")
+    path.chmod(0o600)
+    evlearn.save_model(ECM(2, random_state=0).fit(X), path)
+    assert mode(path) == 0o600
+
+
+@pytest.mark.parametrize("writer", [write, fill_target])
+def test_a_new_file_has_the_permissions_of_new_files_and_the_mask_is_not_touched(tmp_path, writer, monkeypatch):
+    (tmp_path / "plain").write_text("")
+
+    def touched(mask):
+        raise AssertionError("another thread would see this mask")
+
+    monkeypatch.setattr(os, "umask", touched)
+    writer(tmp_path / "x.npy")
+    assert mode(tmp_path / "x.npy") == mode(tmp_path / "plain")
+
+
+def test_a_new_folder_has_the_permissions_of_new_folders(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "plain").mkdir()
+    fill_target(tmp_path / "x.parquet")
+    assert mode(tmp_path / "x.parquet") == mode(tmp_path / "plain")
+
+
+def test_a_private_file_is_private_while_it_is_written(tmp_path):
+    path = tmp_path / "x"
+    path.write_text("old")
+    path.chmod(0o600)
+    with replacing(path):
+        assert {mode(one) for one in tmp_path.iterdir()} == {0o600}
