@@ -19,9 +19,11 @@ from sklearn.metrics import pairwise_distances
 from sklearn.preprocessing import StandardScaler
 
 import evlearn
+from evlearn import CredalPartition
 from evlearn.cluster import BPEC, ECM, EVCLUS
 from evlearn.command_line import commands, main
 from evlearn.command_line.main import METHODS, make_parser
+from evlearn.command_line.results import CsvWriter
 from evlearn.command_line.sample import Sample
 from evlearn.command_line.tables import Chunk, open_table
 
@@ -303,6 +305,134 @@ def test_a_table_without_names_has_columns_all_the_same(tmp_path, monkeypatch, c
     assert not hasattr(evlearn.load_model("model.json"), "feature_names_in_")
 
 
+def rows_of_irises(first=None):
+    """The irises as the UCI repository has them: no names, and the species last."""
+    lines = [",".join(map(str, row)) for row in np.column_stack([IRIS.data, IRIS.target_names[IRIS.target]])]
+    return "\n".join([*([] if first is None else [first]), *lines]) + "\n"
+
+
+@pytest.mark.parametrize("missing", ["", "?", "NA"], ids=["an empty cell", "a question mark", "NA"])
+def test_a_headerless_table_keeps_its_first_sample(tmp_path, monkeypatch, capsys, missing):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "iris.data").write_text(rows_of_irises())
+    assert run("cluster", "iris.data", "-k", 3, "--out", "result.csv") == 0
+    captured = capsys.readouterr()
+    assert "150 objects" in captured.out
+    assert (
+        "iris.data: line 1 is a sample, and columns are called x0, x1, ...; if line 1 has their names"
+        in captured.err
+    )
+    assert "--header" in captured.err
+    assert "left out, because they hold text: x4" in captured.err
+    (tmp_path / "hole.data").write_text(rows_of_irises().replace("5.1,3.5,", f"{missing},3.5,", 1))
+    assert run("cluster", "hole.data", "-k", 3, "--drop-missing") == 0
+    assert "149 objects" in capsys.readouterr().out
+    assert "column 'x0' has a missing or infinite value in row 0" in fails(capsys, "cluster", "hole.data", "-k", 3)
+
+
+def test_a_header_of_years_is_seen_and_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(
+        f"{a},{b},{c}\n" for a, b, c in [(1, 5, 2), (2, 4, 2), (1, 4, 1), (80, 85, 90), (79, 85, 92), (81, 8, 9)]
+    )
+    (tmp_path / "years.csv").write_text("2019,2020,2021\n" + rows)
+    assert run("cluster", "years.csv", "-k", 2, "--model", "model.json") == 0
+    captured = capsys.readouterr()
+    assert "6 objects" in captured.out
+    assert "line 1 (2019, 2020, 2021) has the names of the columns" in captured.err
+    assert "--no-header" in captured.err
+    assert run("cluster", "years.csv", "-k", 2, "--no-header") == 0
+    captured = capsys.readouterr()
+    assert "7 objects" in captured.out
+    assert "line 1" not in captured.err
+    (tmp_path / "new.csv").write_text("2021,2019,2020\n" + rows)
+    assert run("predict", "model.json", "new.csv", "--out", "judged.csv") == 0
+    assert len(pd.read_csv("judged.csv")) == 6
+
+
+TABLES = {
+    "names": ("a,b\n1,2\n3,4\n5,9\n", True, False),
+    "names over numbers and text": ("a,b\n1,x\n3,y\n5,z\n", True, False),
+    "a name and years": ("country,2019,2020,2021\nFrance,1,5,2\nSpain,2,4,2\nItaly,1,4,1\n", True, True),
+    "a name over numbers beside years": ("id,2019,2020\n1,5,2\n2,4,2\n3,4,1\n", True, True),
+    "wavelengths": ("400.5,401,401.5,402\n0.1,0.7,0.3,0.9\n0.2,0.1,0.2,0.3\n0.4,0.2,0.8,0.1\n", True, True),
+    "an empty name": (",a,b\n0,1,2\n1,3,4\n2,5,9\n", True, False),
+    "samples": ("1.5,2\n3,4\n5,9\n0,1\n", False, True),
+    "samples that count": ("1,2,3\n4,5,6\n7,8,9\n10,11,12\n", False, True),
+    "a sample that counts": ("1,2,3\n0,5,1\n7,1,4\n2,0,9\n", False, True),
+    "an outlier first": ("900,40,7000\n0.1,0.7,0.3\n0.2,0.1,0.2\n0.4,0.2,0.8\n", False, True),
+    "samples and text": ("1,x\n3,y\n5,z\n", False, True),
+    "a sample with a hole": (",2\n3,4\n5,9\n", False, True),
+    "distances": ("0,1,2\n1,0,1\n2,1,0\n", False, True),
+    "one sample": ("1,2\n", False, False),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_the_first_line_is_compared_with_those_below_it(tmp_path, kind):
+    text, names, doubtful = TABLES[kind]
+    (tmp_path / "table.csv").write_text(text)
+    table = open_table(tmp_path / "table.csv")
+    assert table.has_names == names
+    assert bool(table.remark) == doubtful
+    for header in (True, False):
+        if kind != "one sample":
+            told = open_table(tmp_path / "table.csv", header=header)
+            assert (told.has_names, told.remark) == (header, "")
+
+
+def test_columns_with_commas_in_their_names_are_chosen_in_quotes_or_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_text('"length, cm",b,c\n1,2,3\n3,4,0\n5,7,1\n9,9,2\n')
+    for option, columns in (('"length, cm",b', "length, cm, b"), ("length, cm", "length, cm"), ("b, c", "b, c")):
+        assert run("cluster", "data.csv", "-k", 2, "--columns", option) == 0
+        assert f"attributes: {columns}\n" in capsys.readouterr().err
+    assert "--columns has 'x'" in fails(capsys, "cluster", "data.csv", "-k", 2, "--columns", "x,b")
+    assert "--columns has 'b\\nc'" in fails(capsys, "cluster", "data.csv", "-k", 2, "--columns", "b\nc")
+
+
+def test_text_that_a_spreadsheet_would_compute_is_written_as_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ["=1+1", '=HYPERLINK("http://x","y")', "+1+1", "-2+3", "@SUM(A1)", "-1.5", "+7", "plain", "\t=1"]
+    frame = pd.DataFrame({"name": names, "a": [1, 1, 1, 2, 8, 8, 8, 9, 9], "b": [1, 2, 1, 2, 8, 8, 9, 9, 8]})
+    frame.to_csv("data.csv", index=False)
+    run("cluster", "data.csv", "-k", 2, "--names", "name", "--out", "result.csv")
+    expected = [name if name in ("-1.5", "+7", "plain") else f"'{name}" for name in names]
+    assert pd.read_csv("result.csv", dtype=str)["object"].tolist() == expected
+    writer_file = io.StringIO()
+    CsvWriter(writer_file).write(names, CredalPartition.from_hard([0, 1] * 4 + [0], cluster_names=["=1+1", "-b"]))
+    assert {row["cluster"] for row in csv.DictReader(io.StringIO(writer_file.getvalue()))} == {"'=1+1", "'-b"}
+    run("cluster", "data.csv", "-k", 2, "--names", "name", "--out", "raw.csv", "--keep-formulas")
+    assert pd.read_csv("raw.csv", dtype=str)["object"].tolist() == names
+    run("cluster", "data.csv", "-k", 2, "--names", "name", "--out", "result.parquet")
+    assert pd.read_parquet("result.parquet")["object"].tolist() == names
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "data.csv"
+    path.write_text("a,b\n1,2\n3,4\n5,7\n9,9\n")
+    fit = ECM.fit
+
+    def meanwhile(self, X):
+        path.write_text("a,b\n9,9\n5,7\n3,4\n1,20\n")
+        return fit(self, X)
+
+    monkeypatch.setattr(ECM, "fit", meanwhile)
+    assert "data.csv has changed while it was read" in fails(
+        capsys, "cluster", "data.csv", "-k", 2, "-o", "out.csv"
+    )
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_without_matplotlib_a_report_is_written_without_pictures(iris):
+    code = "import sys; sys.modules['matplotlib'] = None; from evlearn.command_line import main; sys.exit(main())"
+    typed = ["cluster", "iris.csv", "-k", "3", "--report", "iris.html"]
+    done = subprocess.run([sys.executable, "-c", code, *typed], capture_output=True, text=True, check=True)
+    assert 'pip install "evidential-learn[plot]"' in done.stderr
+    assert "pip install &quot;evidential-learn[plot]&quot;" in Path("iris.html").read_text(encoding="utf-8")
+
+
 def test_parquet_keeps_single_precision_and_names(iris, tmp_path):
     iris.astype(dict.fromkeys(ATTRIBUTES, np.float32)).to_parquet("iris.parquet")
     table = open_table("iris.parquet")
@@ -409,7 +539,7 @@ def test_progress_is_one_line_on_a_terminal(iris):
 
 def test_ctrl_c_before_there_is_a_result_exits_with_130(tmp_path):
     np.savetxt(tmp_path / "data.csv", np.random.RandomState(0).uniform(size=(300_000, 4)), delimiter=",")
-    with command("cluster", tmp_path / "data.csv", "-k", 3, stderr=subprocess.PIPE) as process:
+    with command("cluster", tmp_path / "data.csv", "-k", 3, "--no-header", stderr=subprocess.PIPE) as process:
         assert "attributes" in process.stderr.readline()
         time.sleep(0.1)  # it reads the file
         process.send_signal(signal.SIGINT)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import warnings
 from argparse import Namespace
@@ -52,7 +54,7 @@ def cluster(options: Namespace) -> int:
     progress = Progress(options.quiet)
     _check_outputs(options, progress)
     estimator = _make_estimator(options)
-    table = open_table(options.data, delimiter=options.delimiter, decimal=options.decimal)
+    table = _open(options, progress)
     columns = _choose(table, options, progress)
     precomputed = getattr(estimator, "metric", None) == "precomputed"
     if precomputed and options.standardize:
@@ -75,7 +77,8 @@ def cluster(options: Namespace) -> int:
     if options.model is not None:
         save_model(model, options.model)
     # Masses of the fit, where these are known; else each row is judged as a new one.
-    summary = _tell(model, chunks(), columns, options, progress, getattr(estimator, "credal_partition_", None))
+    known = getattr(estimator, "credal_partition_", None)
+    summary = _tell(model, table, chunks(), columns, options, progress, known)
     print(summary)
     return EARLY if early else DONE
 
@@ -96,10 +99,10 @@ def predict(options: Namespace) -> int:
     progress = Progress(options.quiet)
     _check_outputs(options, progress)
     model = load_model(options.saved)
-    table = open_table(options.data, delimiter=options.delimiter, decimal=options.decimal)
+    table = _open(options, progress, known=_names_of(model))
     columns = _known_columns(model, table, options, progress)
     chunks = table.chunks(columns, options.names, drop_missing=options.drop_missing)
-    summary = _tell(model, chunks, columns, options, progress, None, screen=options.out is None)
+    summary = _tell(model, table, chunks, columns, options, progress, None, screen=options.out is None)
     progress.say(str(summary))
     return DONE
 
@@ -140,10 +143,25 @@ def _setting(text: str) -> tuple[str, Any]:
         return name.strip(), value.strip()
 
 
+def _open(options: Namespace, progress: Progress, known: Sequence[str] = ()) -> Table:
+    table = open_table(
+        options.data, delimiter=options.delimiter, decimal=options.decimal, header=options.header, known=known
+    )
+    if table.remark:
+        progress.say(f"evlearn: {table.remark}")
+    return table
+
+
+def _names_of(model: Any) -> list[str]:
+    """The names of the columns that a model was fitted to, as far as it knows them."""
+    before, last = split_pipeline(model)
+    return [str(name) for name in getattr(last if before is None else before[0], "feature_names_in_", ())]
+
+
 def _choose(table: Table, options: Namespace, progress: Progress) -> list[str]:
     """The columns with the attributes."""
-    asked = _listed(options.columns)
-    without = _listed(options.without)
+    asked = _listed(options.columns, table)
+    without = _listed(options.without, table)
     named = [] if options.names is None else [options.names]
     _check_columns(table, "--columns", asked)
     _check_columns(table, "--without", without)
@@ -168,8 +186,8 @@ def _known_columns(model: Any, table: Table, options: Namespace, progress: Progr
     """The columns that a model was fitted to, in its order."""
     before, last = split_pipeline(model)
     first = last if before is None else before[0]
-    names = getattr(first, "feature_names_in_", None)
-    if names is None or not table.has_names:
+    names = _names_of(model)
+    if not names or not table.has_names:
         chosen = _choose(table, options, progress)
         if len(chosen) != first.n_features_in_:
             raise ValueError(
@@ -181,7 +199,7 @@ def _known_columns(model: Any, table: Table, options: Namespace, progress: Progr
     if missing:
         raise ValueError(f"{table.path.name} has no column {missing[0]!r}, which the model was fitted to.")
     _check_columns(table, "--names", [] if options.names is None else [options.names])
-    return [str(name) for name in names]
+    return names
 
 
 def _shortened(names: list[str]) -> str:
@@ -189,8 +207,12 @@ def _shortened(names: list[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f", and {more} more" if more > 0 else "")
 
 
-def _listed(text: str | None) -> list[str]:
-    return [] if text is None else [name.strip() for name in text.split(",")]
+def _listed(text: str | None, table: Table) -> list[str]:
+    """Names between commas; those that hold a comma stand in double quotes, as in a CSV file, or alone."""
+    if text is None:
+        return []
+    lines = [[text]] if text in table.columns else list(csv.reader(io.StringIO(text, ""), skipinitialspace=True))
+    return [name.strip() for name in lines[0]] if len(lines) == 1 else [text]
 
 
 def _check_columns(table: Table, option: str, names: Sequence[str]) -> None:
@@ -235,6 +257,7 @@ def _gathered(chunks: Iterator[Chunk], scaler: StandardScaler | None) -> Iterato
 
 def _tell(
     model: Any,
+    table: Table,
     chunks: Iterator[Chunk],
     columns: list[str],
     options: Namespace,
@@ -246,7 +269,7 @@ def _tell(
     """Write the masses of all rows, chunk after chunk, and the report; return how many are sure."""
     summary: PartitionSummary | None = None
     sample = Sample(_REPORTED if options.report is not None else 0)
-    with open_writer(options.out, screen=screen) as writer:
+    with open_writer(options.out, screen=screen, keep_formulas=options.keep_formulas) as writer:
         for chunk in chunks:
             start = 0 if summary is None else summary.n_objects
             stop = start + len(chunk.values)
@@ -256,6 +279,7 @@ def _tell(
             some = partition.summary()
             summary = some if summary is None else summary + some
             progress.show(f"evlearn: {stop:,} rows judged")
+        table.check_unchanged()  # or else these are not the rows that the model was fitted to
     progress.clear()
     if summary is None:
         raise ValueError("no row is left; are there missing values in all of them?")

@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from typing import Any
 
@@ -163,6 +163,11 @@ def _add_table_options(parser: ArgumentParser) -> None:
     table.add_argument("--columns", metavar="A,B,...", help="the attributes (default: all columns of numbers)")
     table.add_argument("--without", metavar="A,B,...", help="columns that are not attributes: labels, identifiers")
     table.add_argument("--names", metavar="COLUMN", help="the column with the names of the rows")
+    table.add_argument(
+        "--header",
+        action=BooleanOptionalAction,
+        help="whether line 1 of a CSV file has the names of the columns (default: seen from the lines below it)",
+    )
     table.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
     table.add_argument("--delimiter", metavar="C", help="what separates the cells of a CSV file (default: seen)")
     table.add_argument("--decimal", metavar="C", default=".", help="the decimal sign of a CSV file (default: .)")
@@ -172,6 +177,12 @@ def _add_result_options(parser: ArgumentParser) -> Any:
     results = parser.add_argument_group("the results")
     results.add_argument("-o", "--out", metavar="FILE", help="labels and masses, as .csv or .parquet")
     results.add_argument("--report", metavar="FILE.html", help="pictures and tables as one page, for others")
+    results.add_argument(
+        "--keep-formulas",
+        action="store_true",
+        help="leave text in a .csv as it is; otherwise a ' is put before text that begins with = + - or @, so "
+        "that no spreadsheet takes it for a formula",
+    )
     results.add_argument("--title", metavar="TEXT", help="the title of the report")
     results.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     return results

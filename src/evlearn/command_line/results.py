@@ -12,6 +12,9 @@ from evlearn.blocks.targets import need_pyarrow
 from evlearn.files import replacing
 from evlearn.partition import CredalPartition
 
+#: How text begins that a spreadsheet computes.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 
 class Writer(Protocol):
     """Takes partitions of some objects after another."""
@@ -35,10 +38,13 @@ class CsvWriter:
     ----------
     file : file
         A text file.
+    keep_formulas : bool, default=False
+        Whether to write text that a spreadsheet would compute as it is, instead of with an apostrophe before it.
     """
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, *, keep_formulas: bool = False) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
+        self._keep = keep_formulas
         self._begun = False
 
     def write(self, names: list[str], partition: CredalPartition) -> None:
@@ -56,7 +62,11 @@ class CsvWriter:
             self._writer.writerow(columns)
             self._begun = True
         plain = (column if isinstance(column, list) else column.tolist() for column in columns.values())
-        self._writer.writerows(zip(*plain, strict=True))
+        safe = (
+            column if self._keep or not _is_text(column) else [_harmless(one) for one in column]
+            for column in plain
+        )
+        self._writer.writerows(zip(*safe, strict=True))
 
 
 class ParquetWriter:
@@ -112,7 +122,7 @@ class Nowhere:
 
 
 @contextmanager
-def open_writer(path: str | None, *, screen: bool) -> Iterator[Writer]:
+def open_writer(path: str | None, *, screen: bool, keep_formulas: bool = False) -> Iterator[Writer]:
     """A writer to a file, which has its name only once it is whole.
 
     Parameters
@@ -121,6 +131,8 @@ def open_writer(path: str | None, *, screen: bool) -> Iterator[Writer]:
         The file: ``.parquet``, or else CSV; None for no file.
     screen : bool
         Whether no file means the screen.
+    keep_formulas : bool, default=False
+        Whether text that a spreadsheet would compute is written as it is.
 
     Yields
     ------
@@ -128,7 +140,7 @@ def open_writer(path: str | None, *, screen: bool) -> Iterator[Writer]:
         The writer.
     """
     if path is None:
-        yield CsvWriter(sys.stdout) if screen else Nowhere()
+        yield CsvWriter(sys.stdout, keep_formulas=keep_formulas) if screen else Nowhere()
     elif Path(path).suffix.lower() in (".parquet", ".pq"):
         need_pyarrow()
         with replacing(path) as file:
@@ -140,7 +152,7 @@ def open_writer(path: str | None, *, screen: bool) -> Iterator[Writer]:
     else:
         with replacing(path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
-            yield CsvWriter(text)
+            yield CsvWriter(text, keep_formulas=keep_formulas)
             text.flush()
             text.detach()
 
@@ -167,3 +179,18 @@ def check_output(option: str, path: str | None, endings: tuple[str, ...]) -> Non
         raise IsADirectoryError(f"{option}: {path!r} is a folder; choose another name.")
     if Path(path).suffix.lower() in (".parquet", ".pq"):
         need_pyarrow()
+
+
+def _is_text(column: list[Any]) -> bool:
+    return bool(column) and isinstance(column[0], str)
+
+
+def _harmless(text: str) -> str:
+    """Text that no spreadsheet takes for a formula: an apostrophe says that it is text. Numbers stay."""
+    if not text.startswith(_FORMULA):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text

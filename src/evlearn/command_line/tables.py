@@ -3,6 +3,7 @@
 import csv
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,8 @@ from evlearn.blocks.parquet import open_dataset
 
 _CHUNK_ROWS = 50_000
 _SAMPLE_ROWS = 1000
+_FEWEST_ROWS = 3  # that tell numbers which only count from others
+_NAMES, _NO_NAMES = "if line 1 has their names, say --header.", "if it is a sample, say --no-header."
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 
 
@@ -46,12 +49,28 @@ class Table(ABC):
         Whether they hold numbers.
     has_names : bool
         Whether the names of the columns are in the file.
+    remark : str
+        What had to be guessed, and how to say otherwise; empty if nothing had.
     """
 
     path: Path
     columns: list[str]
     numeric: list[bool]
     has_names = True
+    remark = ""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._stamp = self._stamps()
+
+    def check_unchanged(self) -> None:
+        """Raise if somebody wrote to the file since the table was opened: its rows are read more than once."""
+        if self._stamps() != self._stamp:
+            raise ValueError(f"{self.path.name} has changed while it was read; run the command again.")
+
+    def _stamps(self) -> list[tuple[str, int, int]]:
+        files = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
+        return [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files]
 
     def chunks(self, chosen: Sequence[str], names: str | None, *, drop_missing: bool) -> Iterator[Chunk]:
         """The rows of the table, some at a time.
@@ -108,30 +127,74 @@ class CsvTable(Table):
         What separates cells; None finds out.
     decimal : str, default="."
         The decimal sign.
+    header : bool or None, default=None
+        Whether the first line has the names of the columns; None finds out.
+    known : sequence of str, default=()
+        Names of columns that the table is expected to have: a first line with all of them is a line of names.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, delimiter: str | None = None, decimal: str = ".") -> None:
-        self.path = Path(path)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        delimiter: str | None = None,
+        decimal: str = ".",
+        header: bool | None = None,
+        known: Sequence[str] = (),
+    ) -> None:
+        super().__init__(path)
         self._decimal = decimal
         self._delimiter = delimiter or self._find_delimiter()
         rows = [row for _, row in islice(self._rows(), _SAMPLE_ROWS)]
         if not rows:
             raise ValueError(f"{self.path.name} has no rows.")
-        self.has_names = not all(self._is_number(cell) for cell in rows[0])
-        body = rows[1:] if self.has_names else rows
+        first, below = [cell.strip() for cell in rows[0]], rows[1:]
+        if header is None and known and set(known) <= set(first):
+            header = True
+        self.has_names = self._sees_names(first, below) if header is None else header
+        body = below if self.has_names else rows
         if not body:
             raise ValueError(f"{self.path.name} has a line of names and no rows below it.")
-        self.columns = (
-            [cell.strip() for cell in rows[0]] if self.has_names else [f"x{k}" for k in range(len(rows[0]))]
-        )
-        twice = sorted({name for name in self.columns if self.columns.count(name) > 1})
+        self.columns = first if self.has_names else [f"x{k}" for k in range(len(first))]
+        twice = [name for name, times in Counter(self.columns).items() if times > 1]
         if twice:
             raise ValueError(f"{self.path.name} has several columns of the name {twice[0]!r}; rename them.")
-        # Mostly numbers: then a cell that is none is a mistake in the file, and not a column of text.
-        self.numeric = [
-            _mostly([self._is_number(row[k]) for row in body if len(row) > k and not _is_missing(row[k])])
-            for k in range(len(self.columns))
-        ]
+        self.numeric = [self._holds_numbers(body, k) for k in range(len(first))]
+
+    def _sees_names(self, first: list[str], below: list[list[str]]) -> bool:
+        """Whether the first line has names: text where there are numbers below it, or numbers that only count."""
+        if not below or not any(self._holds_numbers(below, k) for k in range(len(first))):
+            return not all(self._is_number(cell) for cell in first)
+        columns = [k for k in range(len(first)) if self._holds_numbers(below, k)]
+        numbers = [k for k in columns if self._is_number(first[k])]
+        shown = ", ".join(first[:5]) + (", ..." if len(first) > 5 else "")
+        if any(k not in numbers and not _is_missing(first[k]) for k in columns):
+            if numbers:
+                self.remark = f"{self.path.name}: line 1 ({shown}) has the names of the columns; {_NO_NAMES}"
+            return True
+        if len(numbers) == len(columns) and self._only_counts(first, below, columns):
+            why = "because its numbers only count"
+            self.remark = f"{self.path.name}: line 1 ({shown}) has the names of the columns, {why}; {_NO_NAMES}"
+            return True
+        self.remark = f"{self.path.name}: line 1 is a sample, and columns are called x0, x1, ...; {_NAMES}"
+        return False
+
+    def _only_counts(self, first: list[str], below: list[list[str]], columns: list[int]) -> bool:
+        """Whether numbers are years, wavelengths or the like: evenly spaced, and unlike the rows below them."""
+        numbers = [self._float(first[k]) for k in columns]
+        rows = [[row[k] for k in columns] for row in below if len(row) == len(first)]
+        table = np.array([[self._float(cell) for cell in row] for row in rows if all(map(self._is_number, row))])
+        if (
+            len(table) < _FEWEST_ROWS
+            or not _evenly_spaced(numbers)
+            or _mostly([*map(_evenly_spaced, table.tolist())])
+        ):
+            return False
+        return bool(((numbers < table.min(axis=0)) | (numbers > table.max(axis=0))).all())
+
+    def _holds_numbers(self, rows: list[list[str]], k: int) -> bool:
+        """Mostly numbers: then a cell that is none is a mistake in the file, and not a column of text."""
+        return _mostly([self._is_number(row[k]) for row in rows if len(row) > k and not _is_missing(row[k])])
 
     def _find_delimiter(self) -> str:
         with self.path.open(encoding="utf-8-sig", errors="replace") as file:
@@ -154,10 +217,13 @@ class CsvTable(Table):
 
     def _is_number(self, cell: str) -> bool:
         try:
-            float(cell.replace(self._decimal, ".") if self._decimal != "." else cell)
+            self._float(cell)
         except ValueError:
             return False
         return not _is_missing(cell)
+
+    def _float(self, cell: str) -> float:
+        return float(cell.replace(self._decimal, ".") if self._decimal != "." else cell)
 
     def _read(self, positions: list[int], names: int | None) -> Iterator[tuple[FloatArray, list[str] | None]]:
         rows = self._rows()
@@ -207,7 +273,7 @@ class ParquetTable(Table):
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        super().__init__(path)
         self._dataset = open_dataset(path)
         self.columns = list(self._dataset.schema.names)
         kinds = [str(kind) for kind in self._dataset.schema.types]
@@ -225,7 +291,14 @@ class ParquetTable(Table):
                 yield values, None if names is None else [str(one) for one in batch.column(wanted[-1]).to_pylist()]
 
 
-def open_table(path: str | os.PathLike[str], *, delimiter: str | None = None, decimal: str = ".") -> Table:
+def open_table(
+    path: str | os.PathLike[str],
+    *,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    header: bool | None = None,
+    known: Sequence[str] = (),
+) -> Table:
     """The table in a file, by its ending.
 
     Parameters
@@ -236,6 +309,10 @@ def open_table(path: str | os.PathLike[str], *, delimiter: str | None = None, de
         What separates cells of a CSV file; None finds out.
     decimal : str, default="."
         The decimal sign of a CSV file.
+    header : bool or None, default=None
+        Whether the first line of a CSV file has the names of the columns; None finds out.
+    known : sequence of str, default=()
+        Names of columns that the table is expected to have.
 
     Returns
     -------
@@ -247,7 +324,7 @@ def open_table(path: str | os.PathLike[str], *, delimiter: str | None = None, de
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
     if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
         return ParquetTable(path)
-    return CsvTable(path, delimiter=delimiter, decimal=decimal)
+    return CsvTable(path, delimiter=delimiter, decimal=decimal, header=header, known=known)
 
 
 def _is_missing(cell: str) -> bool:
@@ -256,3 +333,10 @@ def _is_missing(cell: str) -> bool:
 
 def _mostly(flags: list[bool]) -> bool:
     return 2 * sum(flags) > len(flags)
+
+
+def _evenly_spaced(numbers: list[float]) -> bool:
+    steps = np.diff(numbers)
+    if len(steps) == 1:  # two numbers always are
+        return abs(float(steps[0])) == 1 and float(numbers[0]).is_integer()
+    return len(steps) > 1 and steps[0] != 0 and np.allclose(steps, steps[0], rtol=1e-6, atol=0)
