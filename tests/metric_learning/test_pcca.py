@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from evlearn.cluster import CECM, ECM, EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_circles, make_fourclass
-from evlearn.metric_learning import PCCA, KernelPCCA
+from evlearn.metric_learning import PCCA, KernelFDA, KernelPCCA
 from evlearn.metric_learning import known as known_module
 from evlearn.metric_learning.pair_loss import PairLoss, descend
 
@@ -511,3 +511,34 @@ def test_an_interrupted_fit_keeps_the_state_so_far(iris, monkeypatch):
         model = PCCA(n_init=3, random_state=0).fit(X, constraints=constraints)
     assert not model.converged_
     np.testing.assert_allclose(model.loss_, loss_of(model.transform(X), constraints), rtol=1e-8)
+
+
+# What rounding says
+
+
+@pytest.mark.parametrize(
+    ("X", "pairs"),
+    [
+        (np.full((6, 2), 0.1), PairwiseConstraints([(0, 1)], [(2, 3), (4, 5)])),
+        (np.tile([[1.764, 0.400, 0.979]], (60, 1)), PairwiseConstraints([(0, 1)], [(2, 50), (4, 5)])),
+        (np.array([[1.7, 0.4, 0.9], [5.2, 0.2, -0.1]]), PairwiseConstraints([], [(0, 1)])),
+        (np.random.RandomState(0).normal(size=(3, 3)), PairwiseConstraints([(0, 1), (1, 2)], [(0, 2)])),
+    ],
+    ids=["one place", "one place of many", "one pair", "contradictions"],
+)
+@pytest.mark.parametrize(
+    "method", [PCCA(random_state=0), KernelPCCA(2, random_state=0)], ids=["PCCA", "KernelPCCA"]
+)
+def test_directions_in_which_no_pair_differs_are_not_made_of_rounding(X, pairs, method):
+    features = method.fit(X, constraints=pairs).transform(X + 1.0)
+    assert np.abs(features).max() < 1e3
+
+
+@pytest.mark.parametrize("method", [KernelPCCA, KernelFDA])
+def test_a_kernel_that_overflows_is_named(method):
+    X = np.random.RandomState(0).normal(size=(20, 2)) * 1e110
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(ValueError, match="kernel='poly' gives values that are not finite; scale X"),
+    ):
+        method(kernel="poly").fit(X, np.repeat([0, 1], 10))

@@ -125,6 +125,10 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             values = data[np.ix_(objects, objects)]
         else:
             values = self._kernel_values(data[objects], data[objects])
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"kernel={self.kernel!r} gives values that are not finite; scale X, or choose another."
+            )
         return np.asarray(values + values.T) / 2
 
     def _kernel_values(self, one: FloatArray, other: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from evlearn.metric_learning.directions import span
 _START = 1e-3
 _NOISE = 1e-2
 _GRADIENT = 1e-10
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,10 @@ class PairLoss:
 
     def _small(self, components: FloatArray) -> FloatArray:
         lengths = np.sqrt(((self.differences @ (self.coordinates @ components.T)) ** 2).mean(axis=0))
-        return np.asarray(_START * components / np.where(lengths > 0, lengths, 1)[:, None])
+        # Shorter than that is rounding, of a direction in which no pair differs; it would be blown up.
+        noise = _ROUNDING * np.abs(self.coordinates).max(initial=0) * np.linalg.norm(components, axis=1)
+        known = lengths > noise
+        return np.asarray(_START * components * (known / np.where(known, lengths, 1))[:, None])
 
 
 @dataclass
@@ -238,6 +242,9 @@ def best_descent(
         The one with the lowest loss. Its map is that of the coordinates as they are.
     """
     centred, basis = span(coordinates)
+    # Objects in one place differ by rounding only once they are centred, and would be told apart by that.
+    largest = np.abs(coordinates).max() if basis is not None else np.abs(coordinates).max(axis=0)
+    centred = np.where(np.abs(centred) > _ROUNDING * largest, centred, 0.0)
     # In units of the typical length of a pair, the first step of L-BFGS is neither tiny nor huge.
     unit = float(np.abs(centred).max(initial=0)) or 1.0
     unit *= _typical_length(PairLoss.of(centred / unit, constraints, beta)) or 1.0
