@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
@@ -354,3 +354,28 @@ def test_what_counts_clusters_says_nothing_about_other_parameters(fourclass):
         select_parameter(ECM(), fourclass, "gamma", [1.0, 2.0])
     with pytest.raises(ValueError, match="each of delta must be a number"):
         select_parameter(ECM(), fourclass, "delta", ["x"])
+
+
+# Answers that say nothing
+
+
+def test_partitions_that_are_always_alike_are_not_stable(apart):
+    model = DBSCAN()
+    selection = select_parameter(model, apart, "eps", [1e-9, 1.0, 100.0], criterion="stability", random_state=0)
+    assert selection.best == 1.0
+    assert np.isnan(selection.curves[:, [0, 2]]).all()
+    alone = select_n_clusters(ECM(), apart[::16], [3], criterion="stability", sample_size=3, random_state=0)
+    assert alone.best is None
+
+
+def test_objects_in_one_place_suggest_no_number():
+    assert select_n_clusters(ECM(), np.ones((30, 2)), [2, 3, 4], random_state=0).best is None
+
+
+@pytest.mark.parametrize("name", ["masses.npy", "masses.parquet"])
+def test_a_search_does_not_write_to_the_files_of_the_user(name, apart, tmp_path):
+    path = tmp_path / name
+    model = ECM(masses_file=path, checkpoint=tmp_path / "state.npz")
+    selection = select_n_clusters(model, apart, [3, 4], criterion="stability", n_repeats=2, random_state=0)
+    assert selection.best == 4
+    assert not list(tmp_path.iterdir())

@@ -148,14 +148,18 @@ def stability(sample: Sample, name: str, value: Any) -> float:
     Returns
     -------
     float
-        From about 0 to 1; NaN where there are fewer clusters than asked for.
+        From about 0 to 1; NaN where there are fewer clusters than asked for, and where all objects, or none of
+        them, are together: such partitions are always alike.
     """
     twin = sample.twin()
     first, second = (_labels(one, name, value, "stability") for one in (sample, twin))
     if first is None or second is None:
         return float("nan")
     _, in_first, in_second = np.intersect1d(sample.rows, twin.rows, assume_unique=True, return_indices=True)
-    return float(adjusted_rand_score(first[in_first], second[in_second]))
+    shared = (first[in_first], second[in_second])
+    if any(not 2 <= len(np.unique(labels)) < len(labels) for labels in shared):
+        return float("nan")
+    return float(adjusted_rand_score(*shared))
 
 
 def held_out_stress(sample: Sample, name: str, value: Any) -> float:
@@ -208,10 +212,11 @@ def peaks(sample: Sample, numbers: Sequence[int]) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_numbers,)
-        Gaps of logarithms; NaN where there are not so many candidates.
+        Gaps of logarithms; NaN where there are not so many candidates, or where the scores do not fall.
     """
     gaps = delta_bel(sample.data, metric=sample.metric).gaps
-    return np.array([gaps[number - 1] if number <= len(gaps) else np.nan for number in numbers])
+    told = np.where(gaps > 0, gaps, np.nan)
+    return np.array([told[number - 1] if number <= len(told) else np.nan for number in numbers])
 
 
 def eknnclus(sample: Sample, numbers: Sequence[int]) -> FloatArray:

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from evlearn.belief.types import IntArray
+from evlearn.blocks.open import is_elsewhere
 from evlearn.parameters import check_integer, check_real
 
 _AUTO_SHARE = 0.8
@@ -116,6 +117,7 @@ class Sample:
         model = clone(self.estimator).set_params(**parameters)
         if self.reseed and "random_state" in model.get_params(deep=False):
             model.set_params(random_state=self.seed)
+        model.set_params(**dict.fromkeys(self._files & model.get_params(deep=False).keys()))
         try:
             return model.fit(self.data, **self.fit_params)
         except ValueError as error:
@@ -124,6 +126,12 @@ class Sample:
                 f"estimator could not be fitted with {said}: {error} "
                 f"Change the estimator, or leave this number out of {', '.join(parameters)}."
             ) from error
+
+    @property
+    def _files(self) -> set[str]:
+        """Parameters that name a file of the user, which a fit to a sample must not take for its own."""
+        # Data that are not in memory have no masses without a file.
+        return {"checkpoint"} if is_elsewhere(self.X) else {"checkpoint", "masses_file"}
 
 
 def draw_samples(
