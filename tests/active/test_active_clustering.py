@@ -433,3 +433,26 @@ def read_to_prompt(process):
         assert character, f"it ended before it asked: {text}"
         text += character
     return text
+
+
+class Recording:
+    """Constraints that remember how they were handed on."""
+
+    def __init__(self, constraints):
+        self.constraints = constraints
+
+    def expand(self, X, n_neighbors, metric):
+        self.metric = metric
+        return self.constraints
+
+
+def test_answers_are_handed_on_by_the_metric_of_the_clusterer():
+    neural = pytest.importorskip("evlearn.neural")
+    X, _ = blobs(30, 2, 0)
+    learner = ActiveClustering(
+        neural.NNEVCLUS(2, metric="precomputed", n_components=2, max_iter=500), random_state=0
+    ).start(pairwise_distances(X))
+    recording = Recording(learner._answers.implied)
+    learner._answers.implied = recording
+    learner._handed_on()
+    assert recording.metric == "precomputed"

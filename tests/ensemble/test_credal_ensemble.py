@@ -107,3 +107,33 @@ def test_what_is_no_clusterer_is_named(blobs, clusterers, message):
 def test_data_that_are_not_in_memory_are_refused(tmp_path):
     with pytest.raises(ValueError, match="CredalEnsemble needs data in memory"):
         CredalEnsemble([KMeans(2)]).fit(str(tmp_path / "data.parquet"))
+
+
+def test_pipelines_say_what_their_clusterers_say(blobs):
+    X = blobs[0] * [1, 1000]
+    members = [make_pipeline(StandardScaler(), KMeans(3)), make_pipeline(StandardScaler(), ECM(3))]
+    ensemble = CredalEnsemble(members, random_state=0).fit(X)
+    alone = ensemble.clusterers_[1][-1]
+    np.testing.assert_array_equal(ensemble.partitions_[1].masses, alone.credal_partition_.masses)
+    assert adjusted_rand_score(blobs[1], ensemble.labels_) > 0.9
+    assert adjusted_rand_score(ensemble.labels_, ensemble.predict(X)) > 0.9
+
+
+def test_a_seed_reaches_the_steps_of_pipelines(blobs):
+    members = [make_pipeline("passthrough", GaussianMixture(7, init_params="random"))]
+    first, second = (
+        CredalEnsemble(members, n_init=1, max_iter=1000, random_state=0).fit(blobs[0]) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.partitions_[0].masses, second.partitions_[0].masses)
+
+
+def test_a_clusterer_that_finds_only_noise_is_named(blobs):
+    with pytest.raises(
+        ValueError, match=r"DBSCAN\(eps=1e-09\) takes all objects for noise; change its parameters"
+    ):
+        CredalEnsemble([DBSCAN(eps=1e-9), ECM(3)]).fit(blobs[0])
+
+
+def test_one_object_is_too_few(blobs):
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        CredalEnsemble([KMeans(1)]).fit(blobs[0][:1])

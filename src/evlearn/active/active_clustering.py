@@ -346,7 +346,9 @@ class ActiveClustering(BaseEstimator):  # type: ignore[misc]
 
     def _handed_on(self) -> PairwiseConstraints:
         """All that follows from the answers, and the same for pairs nearby."""
-        metric = self._unfitted.metric if isinstance(self._unfitted, EVCLUS) else "euclidean"
+        metric = (
+            "euclidean" if isinstance(self._unfitted, CECM) else getattr(self._unfitted, "metric", "euclidean")
+        )
         return self._answers.implied.expand(self._X, min(self.n_neighbors, self._n_objects - 1), metric)
 
     def _warm(self, before: Any) -> Any:

@@ -132,7 +132,7 @@ def _counts_rows(index: Any) -> bool:
 
 
 def with_seed(estimator: Any, random: np.random.RandomState) -> Any:
-    """Give an estimator a seed if it takes one and has none.
+    """Give an estimator, or the steps of a pipeline, a seed where it takes one and has none.
 
     Parameters
     ----------
@@ -146,6 +146,10 @@ def with_seed(estimator: Any, random: np.random.RandomState) -> Any:
     estimator
         The estimator itself.
     """
-    if estimator.get_params().get("random_state", 0) is None:
+    steps = estimator.named_steps if hasattr(estimator, "named_steps") else {}
+    for one in steps.values():
+        if hasattr(one, "set_params"):  # and is not "passthrough"
+            with_seed(one, random)
+    if estimator.get_params(deep=False).get("random_state", 0) is None:
         estimator.set_params(random_state=random.randint(np.iinfo(np.int32).max))
     return estimator

@@ -38,7 +38,7 @@ class CredalEnsemble(RowwiseClusterer):
     Parameters
     ----------
     clusterers : list of estimators
-        The clusterers. Clones of them are fitted.
+        The clusterers, or pipelines that end in one. Clones of them are fitted.
     rule : {"average", "dempster", "dubois_prade"}, default="average"
         How statements about a pair are combined; see `combine_partitions`.
     n_clusters : int or None, default=None
@@ -188,7 +188,9 @@ class CredalEnsemble(RowwiseClusterer):
 
     def _read(self, X: Any, *, reset: bool) -> FloatArray:
         # In double precision: some clusterers predict only for rows in the precision they were fitted to.
-        data: FloatArray = validate_data(self, X, reset=reset, dtype=np.float64)
+        data: FloatArray = validate_data(
+            self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1
+        )
         check_range("X", data, fitting=reset)
         return data
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from evlearn.belief.types import FloatArray
+from evlearn.cluster.pipelines import split_pipeline
 from evlearn.partition import CredalPartition
 
 
@@ -23,13 +24,22 @@ def fitted_partition(clusterer: Any, X: Any) -> CredalPartition:
     CredalPartition
         The partition.
     """
+    before, last = split_pipeline(clusterer)
+    if last is not clusterer:
+        return fitted_partition(last, X if before is None else before.transform(X))
     if hasattr(clusterer, "credal_partition_"):
         found: CredalPartition = clusterer.credal_partition_
         return found
     if hasattr(clusterer, "predict_mass") or hasattr(clusterer, "predict_proba"):
         return predicted_partition(clusterer, X)
     if hasattr(clusterer, "labels_"):
-        return CredalPartition.from_fuzzy(_memberships(clusterer.labels_, clusterer.labels_))
+        memberships = _memberships(clusterer.labels_, clusterer.labels_)
+        if memberships.shape[1] == 0:
+            raise ValueError(
+                f"{clusterer!r} takes all objects for noise; change its parameters, or leave it out of the "
+                "ensemble."
+            )
+        return CredalPartition.from_fuzzy(memberships)
     raise ValueError(
         f"{clusterer!r} is no clusterer: after its fit it has neither labels_ nor predict_proba nor predict_mass."
     )
@@ -50,6 +60,9 @@ def predicted_partition(clusterer: Any, X: Any) -> CredalPartition:
     CredalPartition
         A partition with the focal sets of `fitted_partition`.
     """
+    before, last = split_pipeline(clusterer)
+    if last is not clusterer:
+        return predicted_partition(last, X if before is None else before.transform(X))
     if hasattr(clusterer, "predict_mass"):
         found: CredalPartition = clusterer.predict_mass(X)
         return found
