@@ -55,7 +55,7 @@ TESTS = {
         "tests/cluster/test_prototype_methods.py",
     ),
     "kernels/neighbors_body.h": ("tests/kernels/test_neighbors.py", "tests/classify/test_knn.py"),
-    "kernels/neighbor_loss.pyx": ("tests/classify/test_knn.py",),
+    "kernels/neighbor_loss.pyx": ("tests/kernels/test_neighbors.py", "tests/classify/test_knn.py"),
     "kernels/gaussian.pyx": ("tests/mixture", "tests/cluster/test_bootclus.py"),
     "kernels/same_cluster.pyx": ("tests/cluster/test_bootclus.py",),
     "kernels/label_search.pyx": ("tests/kernels", "tests/cluster/test_eknnclus.py"),

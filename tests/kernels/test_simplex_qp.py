@@ -102,6 +102,13 @@ def test_a_flat_problem_keeps_a_valid_start_and_a_linear_one_goes_to_the_best_co
     np.testing.assert_array_equal(linear, [[0, 1, 0]])
 
 
+@pytest.mark.parametrize("slope", [1e-4, 1e-8, 1e-10])
+def test_a_corner_is_left_for_the_smallest_gain_that_is_not_rounding(slope):
+    # Along (1 - t, t) the objective is t^2 - slope t and a constant, least at t = slope / 2.
+    m = solve(np.eye(2)[None], np.array([[-1.0, -slope]]), np.array([[1.0, 0.0]]))
+    assert m[0, 1] == pytest.approx(slope / 2, rel=1e-4)
+
+
 def test_a_shared_matrix_gives_the_same_as_one_for_each_problem():
     random = np.random.default_rng(1)
     Q, _ = problems(6, 1, 30, random)

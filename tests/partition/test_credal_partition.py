@@ -178,6 +178,16 @@ def test_rough_partitions_survive_the_round_trip(candidates):
     np.testing.assert_array_equal(partition.outliers(), ~candidates.any(axis=1))
 
 
+def test_memberships_that_sum_to_one_in_single_precision_leave_nothing_to_the_empty_set():
+    memberships = np.random.default_rng(0).dirichlet(np.ones(5), size=1000).astype(np.float32)
+    totals = memberships.sum(axis=1)
+    assert totals.min() < 1 < totals.max()  # by rounding
+    masses = CredalPartition.from_fuzzy(memberships).masses
+    assert masses.dtype == np.float32
+    assert not masses[:, 0].any()
+    np.testing.assert_array_equal(masses[:, 1:], memberships)
+
+
 @given(partitions(6))
 def test_fuzzy_partitions_from_credal_ones_survive_the_round_trip(partition):
     for rule in ("plausibility", "pignistic"):

@@ -182,6 +182,7 @@ def test_the_plain_archive_is_accepted(tmp_path):
     [
         ({"masses.npy": as_npy(np.array([[Exploit()] * 4]))}, "unexpected type"),
         ({"masses.npy": claiming((10**15, 4))}, "does not have the size it claims"),
+        ({"masses.npy": GOOD["masses.npy"] + bytes(8)}, "does not have the size it claims"),
         ({"masses.npy": claiming((-1, -4))}, "unexpected type"),
         ({"masses.npy": as_npy(np.array([[0, 1, 0, 0]]))}, "unexpected type"),
         ({"masses.npy": as_npy(np.array([[0, np.nan, 0, 1]]))}, "has nan"),
