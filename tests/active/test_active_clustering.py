@@ -456,3 +456,20 @@ def test_answers_are_handed_on_by_the_metric_of_the_clusterer():
     learner._answers.implied = recording
     learner._handed_on()
     assert recording.metric == "precomputed"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"first,second,answer\n1,99999999999999999999,same\n", "line 2 of .* should be two numbers of objects"),
+        (b"first,second,answer\n-1,3,same\n", "line 2 of .* should be two numbers of objects"),
+        (b"\xff\xfe", "no file of answers"),
+        (b'first,second,answer\n1,2,"' + b"x" * 200_000, "no file of answers"),
+        (b"first,second,answer\n" + b"9" * 5000 + b",2,same\n", "line 2 of .* should be two numbers of objects"),
+    ],
+)
+def test_a_file_of_answers_that_is_none_is_refused_with_the_reason(tmp_path, content, reason):
+    (tmp_path / "answers.csv").write_bytes(content)
+    model = ActiveClustering(CECM(2, random_state=0), answers_file=tmp_path / "answers.csv")
+    with pytest.raises(ValueError, match=reason):
+        model.start(np.random.default_rng(0).normal(size=(20, 2)))

@@ -1,5 +1,6 @@
 import copy
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -207,3 +208,23 @@ def test_what_a_family_keeps_cannot_be_written_to():
         ):
             with pytest.raises(ValueError, match="read-only"):
                 getattr(family, name)[-1] = 7
+
+
+def test_a_wide_frame_takes_no_more_memory_than_its_table():
+    tracemalloc.start()
+    family = FocalSets([[5], [7, 9]], 2**16)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(family) == 3
+    assert peak < 30 * 2**16
+
+
+@pytest.mark.parametrize("n_elements", [1, 7, 8, 9, 31, 32, 33, 100])
+def test_sets_are_in_one_order_on_frames_of_any_width(n_elements):
+    random = np.random.default_rng(n_elements)
+    rows = random.random((50, n_elements)) < random.random((50, 1))
+    family = FocalSets.from_membership(np.vstack([rows, rows[:10]]))
+    expected = sorted(
+        {tuple(np.flatnonzero(row).tolist()) for row in rows} | {()}, key=lambda one: (len(one), one)
+    )
+    assert list(family) == expected

@@ -1,16 +1,25 @@
 """A fit that is killed goes on where it was."""
 
+import copy
+import json
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+import zipfile
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import MinMaxScaler
 
+from evlearn.archives import header_array, read_archive, write_archive
+from evlearn.belief import FocalSets
 from evlearn.cluster import CCM, ECM
+from evlearn.cluster.checkpoints import _described, _digest
 
 
 @pytest.fixture(scope="module", name="X")
@@ -84,14 +93,7 @@ def stopped(tmp_path, monkeypatch, X):
     monkeypatch.setattr("evlearn.cluster.checkpoints._SECONDS", 0.0)
     model = ECM(3, random_state=0, checkpoint=path, verbose=1)
     with monkeypatch.context() as patch:
-        calls = []
-
-        def report(self, iteration, objective):
-            calls.append(iteration)
-            if len(calls) > 4:
-                raise RuntimeError("stopped")
-
-        patch.setattr(ECM, "_report", report)
+        patch.setattr(ECM, "_report", stop_after(4))
         with pytest.raises(RuntimeError, match="stopped"):
             model.fit(X)
     return path
@@ -110,6 +112,11 @@ def test_a_stopped_fit_goes_on_and_its_checkpoint_goes_away(stopped, X):
         ({"alpha": 2.0}, "alpha was 1.0 and is 2.0"),
         ({"focal_sets": "simple"}, "focal_sets was 'full' and is 'simple'"),
         ({"random_state": 7}, "random_state was 0 and is 7"),
+        ({"tol": 1e-3}, "tol was 1e-06 and is 0.001"),
+        ({"max_iter": 9}, "max_iter was 300 and is 9"),
+        ({"metric": "adaptive"}, "metric was 'euclidean' and is 'adaptive'"),
+        ({"init": np.eye(3)}, "init was 'kmeans' and is "),
+        ({"focal_sets": [(0,), {1, 2}]}, r"focal_sets was 'full' and is \[\[0\], \[1, 2\]\]"),
     ],
 )
 def test_a_checkpoint_of_another_fit_is_refused(stopped, X, options, message):
@@ -126,6 +133,142 @@ def test_a_checkpoint_of_other_data_or_weights_is_refused(stopped, X):
         model.fit(X, sample_weight=np.ones(len(X)))
     with pytest.raises(ValueError, match="belongs to another fit"):
         CCM(3, random_state=0, checkpoint=stopped).fit(X)
+
+
+@pytest.mark.parametrize("where", [1, 30_000, 59_998])
+def test_a_checkpoint_of_data_that_differ_in_one_row_is_refused(stopped, X, where):
+    other = X.copy()
+    other[where, 1] += 1e-9
+    with pytest.raises(ValueError, match="belongs to another fit: data was"):
+        ECM(3, random_state=0, checkpoint=stopped).fit(other)
+
+
+def test_a_checkpoint_of_the_same_rows_in_another_order_is_refused(stopped, X):
+    other = X.copy()
+    other[[5, 6]] = other[[6, 5]]
+    with pytest.raises(ValueError, match="belongs to another fit: data was"):
+        ECM(3, random_state=0, checkpoint=stopped).fit(other)
+
+
+def test_how_many_workers_there_are_makes_no_other_fit(stopped, X):
+    model = ECM(3, random_state=0, checkpoint=stopped, n_jobs=2, verbose=0).fit(np.asfortranarray(X))
+    assert model.converged_
+
+
+def test_data_on_disk_are_known_by_all_their_rows_too(tmp_path, monkeypatch, X):
+    monkeypatch.setattr("evlearn.cluster.checkpoints._SECONDS", 0.0)
+    path = tmp_path / "fit.checkpoint"
+
+    def chunks(change=0.0):
+        other = X.copy()
+        other[40_000] += change
+        return np.array_split(other, 7)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ECM, "_report", stop_after(3))
+        with pytest.raises(RuntimeError, match="stopped"):
+            ECM(3, random_state=0, checkpoint=path, verbose=1).fit(chunks())
+    with pytest.raises(ValueError, match="belongs to another fit: data was"):
+        ECM(3, random_state=0, checkpoint=path).fit(chunks(1e-6))
+    assert ECM(3, random_state=0, checkpoint=path).fit(chunks()).converged_
+
+
+def stop_after(n_calls):
+    calls = []
+
+    def report(self, iteration, objective):
+        calls.append(iteration)
+        if len(calls) > n_calls:
+            raise RuntimeError("stopped")
+
+    return report
+
+
+def first(a):
+    return 1.0
+
+
+def second(a):
+    return 2.0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (first, second),
+        (lambda a: a + 1, lambda a: a + 2),
+        (partial(first, a=1), partial(first, a=2)),
+        (np.arange(3), np.arange(3) + 1),
+        (FocalSets.simple(2), FocalSets.full(3)),
+        (FocalSets.simple(2), FocalSets.simple(["a", "b"])),
+        (MinMaxScaler((0, 1)), MinMaxScaler((0, 2))),
+        (MinMaxScaler().fit([[0.0], [1.0]]), MinMaxScaler().fit([[0.0], [2.0]])),
+        ({1, 2}, {1, 3}),
+        (float("inf"), float("nan")),
+        (np.float32(1), np.float32(2)),
+        (Path("a"), Path("b")),
+        (np.array(["a", None], dtype=object), np.array(["b", None], dtype=object)),
+    ],
+)
+def test_values_of_every_kind_are_told_apart(one, other):
+    assert json.dumps(_described(one)) == json.dumps(_described(copy.deepcopy(one)))
+    assert json.dumps(_described(one)) != json.dumps(_described(other))
+
+
+def test_objects_are_described_without_their_place_in_memory():
+    assert "0x" not in _described(object())
+    assert _described(np.random.RandomState(0)) == "RandomState"
+
+
+def rewritten(path, change):
+    """The checkpoint with something changed, and the digest that belongs to it."""
+    with path.open("rb") as file:
+        state = read_archive(file, ("|u1", "|b1", "<i8", "<f8"))
+    header = json.loads(state.pop("header").tobytes())
+    change(state)
+    header["digest"] = _digest(state)
+    with path.open("wb") as file:
+        write_archive(file, {"header": header_array(header), **state})
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda s: s.pop("scale"), "lacks 'scale'"),
+        (lambda s: s.update(more=np.ones(1)), "must not have 'more'"),
+        (lambda s: s.update(scale=np.array(0.0)), "scale must hold finite numbers"),
+        (lambda s: s.update(scale=np.ones(3)), "scale must be an array of 0 dimensions"),
+        (lambda s: s.update(centre=s["centre"][:2]), "centre must have shape"),
+        (lambda s: s.update(starts=s["starts"][:, :2]), "starts must have shape"),
+        (lambda s: s.update(starts=s["starts"][:0]), "starts must have shape"),
+        (lambda s: s.update(starts=s["starts"] * np.nan), "starts must hold finite numbers"),
+        (lambda s: s.update(stage=np.array(7)), "stage is 7"),
+        (lambda s: s.update(stage=np.array(-1)), "stage is -1"),
+        (lambda s: s.update(stage=np.array(1)), "stage is 1"),
+        (lambda s: s.update(current_history=np.empty(0)), "history must have shape"),
+        (lambda s: s.pop("current_history"), "structure is broken"),
+        (lambda s: s.update(current_flags=np.ones(3, dtype=bool)), "flags must have shape"),
+        (lambda s: s.update(current_model_prototypes=np.ones((3, 2))), "prototypes must have shape"),
+        (lambda s: s.update(current_model_sets=s["current_model_sets"][::-1]), "in order"),
+        (lambda s: s.update(current_model_sets=np.zeros((1, 2), dtype=bool)), "sets of 3 clusters"),
+    ],
+)
+def test_a_checkpoint_whose_numbers_do_not_fit_together_is_refused(stopped, X, change, reason):
+    rewritten(stopped, change)
+    with pytest.raises(
+        ValueError, match=f"^checkpoint fit.checkpoint is not a state.*{reason}.*Remove it to start"
+    ):
+        ECM(3, random_state=0, checkpoint=stopped).fit(X)
+
+
+def test_a_compressed_checkpoint_does_not_unfold(stopped, X):
+    with zipfile.ZipFile(stopped) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    with zipfile.ZipFile(stopped, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members.items():
+            file.writestr(name, content + bytes(10_000_000))
+    with pytest.raises(ValueError, match="compressed or encrypted"):
+        ECM(3, random_state=0, checkpoint=stopped).fit(X)
 
 
 def test_a_checkpoint_that_is_cut_off_or_foreign_or_damaged_is_refused(stopped, X):

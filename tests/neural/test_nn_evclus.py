@@ -1,6 +1,7 @@
 """NN-EVCLUS as users meet it."""
 
 import copy
+import json
 import pickle
 import signal
 import subprocess
@@ -20,8 +21,10 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from evlearn.archives import header_array, read_archive, write_archive
 from evlearn.belief import FocalSets
 from evlearn.cluster import EVCLUS
+from evlearn.cluster.checkpoints import _digest
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS
@@ -425,8 +428,66 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
         NNEVCLUS(4, checkpoint=path, random_state=0, verbose=1).fit(MANY)
     with pytest.raises(ValueError, match=r"belongs to another fit: l2 was 0\.0 and is 0\.5 now"):
         NNEVCLUS(4, checkpoint=path, random_state=0, l2=0.5).fit(MANY)
+    same = {"n_clusters": 4, "checkpoint": path, "random_state": 0}
+    with pytest.raises(ValueError, match="dissimilarity_transform was 'exponential' and is 'linear' now"):
+        NNEVCLUS(**same, dissimilarity_transform="linear").fit(MANY)
+    with pytest.raises(ValueError, match="belongs to another fit: max_iter was 1000 and is 5"):
+        NNEVCLUS(**same, max_iter=5).fit(MANY)
+    other = MANY.copy()
+    other[len(MANY) // 2] += 1e-9
+    with pytest.raises(ValueError, match="belongs to another fit: data was"):
+        NNEVCLUS(**same).fit(other)
+    with pytest.raises(ValueError, match="belongs to another fit: dissimilarities was None"):
+        NNEVCLUS(**same).fit(MANY, dissimilarities=manhattan)
+    with pytest.raises(ValueError, match="belongs to another fit: labels was"):
+        NNEVCLUS(**same).fit(MANY, labels=np.where(np.arange(len(MANY)) < 2, 0, -1))
     with pytest.raises(ValueError, match="checkpoint needs n_init=1 and a number as random_state"):
         NNEVCLUS(4, checkpoint=path).fit(MANY)
+
+
+def manhattan(one, other):
+    return pairwise_distances(one, other, metric="manhattan")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda s: s.pop("rate"), "lacks 'rate'"),
+        (lambda s: s.update(more=np.ones(1)), "must not have 'more'"),
+        (lambda s: s.update(counts=np.array([0, 0, 9, 0])), "history must have shape"),
+        (lambda s: s.update(counts=np.array([0, 0, -9, 0])), "counts must"),
+        (lambda s: s.update(rate=np.array(np.nan)), "rate must hold finite numbers"),
+        (lambda s: s.update(step_0=np.ones(2)), "step_0 must"),
+        (lambda s: s.update(squares_0=np.ones((1, 1))), "squares_0 must have shape"),
+        (lambda s: s.update(squares_0=-s["squares_0"] - 1), "squares_0 must hold"),
+        (lambda s: s.update({"now_body.0.weight": np.ones((1, 1))}), "now_body.0.weight must have shape"),
+        (
+            lambda s: s.update({"best_body.0.weight": s["best_body.0.weight"] * np.inf}),
+            "best_body.0.weight must hold",
+        ),
+    ],
+)
+def test_a_checkpoint_whose_numbers_do_not_fit_the_network_is_refused(tmp_path, monkeypatch, change, reason):
+    monkeypatch.setattr("evlearn.cluster.checkpoints._SECONDS", 0.0)
+    path, rows = tmp_path / "state", MANY[:300]
+    model = NNEVCLUS(2, solver="rmsprop", init="random", checkpoint=path, random_state=0, verbose=1)
+
+    def stop(self, number, loss):
+        if number == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(NNEVCLUS, "_report", stop)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model.fit(rows)
+    with path.open("rb") as file:
+        state = read_archive(file, ("|u1", "<i8", "<f4", "<f8"))
+    header = json.loads(state.pop("header").tobytes())
+    change(state)
+    header["digest"] = _digest(state)
+    with path.open("wb") as file:
+        write_archive(file, {"header": header_array(header), **state})
+    with pytest.raises(ValueError, match=f"^checkpoint state is not a state.*{reason}.*Remove it to start anew"):
+        model.fit(rows)
 
 
 PROCESSES = """

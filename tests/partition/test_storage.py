@@ -1,6 +1,7 @@
 import io
 import json
 import pickle
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -103,9 +104,85 @@ def document(**changes):
 
 
 @pytest.mark.parametrize(
+    "changes",
+    [
+        {"frame_size": 2**22, "focal_sets": [[]], "masses": [[1.0]]},
+        {"frame_size": 2**28, "focal_sets": [[]], "masses": [[1.0]]},
+        {"frame_size": 2**28, "focal_sets": [], "masses": [[]]},
+        {"frame_size": 2**14, "focal_sets": [[], *([k] for k in range(9999))], "masses": [[1.0] + [0.0] * 9999]},
+    ],
+)
+def test_json_that_claims_more_than_it_brings_takes_no_memory(tmp_path, changes):
+    (tmp_path / "bad.json").write_text(document(**changes))
+    assert_refused_without_memory(tmp_path / "bad.json", 20_000_000)
+
+
+@pytest.mark.parametrize("shape", [(0, 2**22), (1, 2**22), (0, 2**40)])
+def test_an_archive_that_claims_more_than_it_brings_takes_no_memory(tmp_path, shape):
+    header = HEADER | {"frame_size": shape[1]}
+    empty = io.BytesIO()
+    np.lib.format.write_array_header_1_0(empty, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    changes = {
+        "header.npy": as_npy(np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)),
+        "membership.npy": empty.getvalue(),
+        "masses.npy": as_npy(np.ones((1, 1))),
+    }
+    archive(tmp_path / "bad.npz", GOOD | changes)
+    assert_refused_without_memory(tmp_path / "bad.npz", 1_000_000)
+
+
+def assert_refused_without_memory(path, most):
+    tracemalloc.start()
+    with pytest.raises(
+        ValueError, match=rf"^{path.name} is not a credal partition.*(too large|claims|focal_sets)"
+    ):
+        CredalPartition.load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < most
+
+
+def test_many_clusters_survive_the_round_trip(tmp_path):
+    partition = CredalPartition.from_hard(np.arange(1500))
+    for suffix in SUFFIXES:
+        partition.save(tmp_path / f"p{suffix}")
+        assert CredalPartition.load(tmp_path / f"p{suffix}") == partition
+
+
+def test_what_json_could_not_bring_back_is_not_written(tmp_path):
+    partition = CredalPartition([[0.0, 1.0]], FocalSets([[0]], 20_000))
+    with pytest.raises(ValueError, match=r"2 focal sets by 20000 clusters is too large"):
+        partition.save(tmp_path / "p.json")
+    partition.save(tmp_path / "p.npz")
+    assert CredalPartition.load(tmp_path / "p.npz") == partition
+
+
+def test_a_lack_of_memory_is_told_as_an_error_of_the_file(tmp_path, monkeypatch, partition):
+    partition.save(tmp_path / "p.json")
+
+    def fail(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(json, "loads", fail)
+    with pytest.raises(ValueError, match=r"^p\.json is not a credal partition.*more memory than there is"):
+        CredalPartition.load(tmp_path / "p.json")
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("", "Expecting value"),
+        (document(masses=[["0", "1", "0", "0"]]), "numbers only"),
+        (document(masses=[[False, True, False, False]]), "numbers only"),
+        (document(masses={"a": 1}), "rows of 4 numbers each"),
+        (document(focal_sets=[[], ["0"], [1], [0, 1]]), "must hold numbers of clusters"),
+        (document(focal_sets=[[], [0], [1], [1, 0]]), "not in order"),
+        (document(focal_sets=[[], [0], [1], [0, 0, 1]]), "names a cluster twice"),
+        (document(focal_sets=[[], [0], [1], [2**70]]), "outside the frame"),
+        (document(focal_sets={"0": []}), "focal_sets must be a list"),
+        (document(more=1), "must not have 'more'"),
+        (document()[:-1] + ', "masses": [[1, 0, 0, 0]]}', "there twice"),
+        (document(object_names=["\ud800"]), "UTF-8"),
         ("[1, 2]", "does not carry the schema"),
         (document(schema="other"), "does not carry the schema"),
         (document(version=2), "schema version 2 and this release"),

@@ -186,7 +186,9 @@ def _read_json(path: Path) -> Stored:
         header = _check_header(document, "focal_sets", "masses")
         dtype = _check_dtype(header["dtype"])
         sets, frame = document["focal_sets"], header["cluster_names"] or header["frame_size"]
-        masses = table_of("masses", document["masses"], len(sets) if isinstance(sets, list) else 0)
+        if not isinstance(sets, list):
+            raise ValueError(f"focal_sets must be a list, got {shortened(sets)}")
+        masses = table_of("masses", document["masses"], len(sets))
         focal_sets = read_focal_sets(sets, frame, brought=masses.size)
         with np.errstate(over="ignore"):  # becomes infinite, and is no mass
             return Stored(masses.astype(dtype), focal_sets, header["object_names"])
