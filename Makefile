@@ -1,7 +1,7 @@
 # What CI runs, and what a contributor runs before a commit: `make check`.
 PYTHON ?= python
 
-.PHONY: check lint types layers test docs build benchmark
+.PHONY: check lint types layers test docs build sanitize benchmark
 
 check: lint types layers test docs build
 
@@ -28,6 +28,10 @@ docs:
 build:
 	rm -rf dist
 	$(PYTHON) -m build
+
+# Kernels and readers of files under AddressSanitizer and UndefinedBehaviorSanitizer; some minutes, not part of CI.
+sanitize:
+	PYTHON=$(PYTHON) .ci/sanitize
 
 # Sizes and ratios; not part of CI's verdict, because machines are shared.
 benchmark:

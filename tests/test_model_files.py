@@ -120,7 +120,7 @@ def test_a_model_of_dissimilarities_is_saved(method, path):
 
 def test_what_belongs_to_the_training_objects_is_not_in_the_file(path):
     loaded = again(ECM(4, random_state=0).fit(X), path)
-    with pytest.raises(AttributeError, match="kept only of data in memory"):
+    with pytest.raises(AttributeError, match="no masses_: it is not in the model file that this was loaded from"):
         _ = loaded.masses_
     again(ECM(4, random_state=0).fit(np.repeat(X, 20, axis=0)), path)
     assert path.stat().st_size < 20_000

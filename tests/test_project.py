@@ -130,6 +130,12 @@ def test_the_version_is_the_same_everywhere():
     assert f"version: {evlearn.__version__}" in (ROOT / "CITATION.cff").read_text()
 
 
+def test_type_checkers_are_told_that_the_package_has_types():
+    assert (ROOT / "src" / "evlearn" / "py.typed").is_file()
+    found = run("import evlearn, pathlib; print((pathlib.Path(evlearn.__file__).parent / 'py.typed').is_file())")
+    assert found.strip() == "True"
+
+
 def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/").stdout
 

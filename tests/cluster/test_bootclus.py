@@ -21,6 +21,7 @@ from evlearn.cluster import BootClus
 from evlearn.cluster.bootclus import masses_from_intervals, on_single_clusters
 from evlearn.cluster.intervals import percentile_intervals
 from evlearn.datasets import make_gaussian_mixture, same_cluster_probability
+from evlearn.jobs import run_jobs
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture import bootstrap as bootstrap_module
 from evlearn.mixture.bootstrap import bootstrap
@@ -369,6 +370,24 @@ def test_an_interruption_before_enough_resamples_is_not_caught(blobs, monkeypatc
     monkeypatch.setattr("evlearn.mixture.bootstrap.run_em", interrupted)
     with pytest.raises(KeyboardInterrupt):
         BootClus(3, n_bootstrap=60, random_state=0).fit(blobs[0])
+
+
+def test_an_interruption_while_mixtures_are_chosen_is_the_end(blobs, monkeypatch):
+    model = BootClus(3, covariance_models="EII", n_bootstrap=60, random_state=0).fit(blobs[0])
+    before = dict(vars(model))
+
+    def first_only(jobs, *others):
+        return run_jobs(jobs[:1], *others)[0], True
+
+    monkeypatch.setattr("evlearn.mixture.search.run_jobs", first_only)
+    for mixture in (None, ParsimoniousGaussianMixture(3, covariance_models=["EII", "VVV"])):
+        model.set_params(n_clusters=None, covariance_models="auto", mixture=mixture)
+        with pytest.raises(KeyboardInterrupt, match="while the mixture was chosen, before the first resample"):
+            model.fit(blobs[0])
+    changed = {"n_clusters", "covariance_models", "mixture"}
+    assert all(vars(model)[name] is before[name] for name in before.keys() - changed)
+    with pytest.warns(ConvergenceWarning, match="interrupted after"):  # a mixture by itself is kept
+        ParsimoniousGaussianMixture(3, covariance_models=["EII", "VVV"], random_state=0).fit(blobs[0])
 
 
 def test_progress_is_printed(blobs, capsys):

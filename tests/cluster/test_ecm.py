@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
+import evlearn
 from evlearn.belief import FocalSets
 from evlearn.cluster import ECM
 from evlearn.cluster.adaptive import AdaptiveModel, round_metrics
@@ -449,7 +450,9 @@ def test_there_are_no_masses_of_objects_that_were_not_kept():
     X, _, _ = some_objects(0)
     model = ECM(3, random_state=0).fit(X).partial_fit(X)
     for name in ("masses_", "labels_", "credal_partition_"):
-        with pytest.raises(AttributeError, match=rf"{name} is kept only of data in memory"):
+        with pytest.raises(
+            AttributeError, match=rf"no {name}: partial_fit keeps what samples told, and not"
+        ):
             getattr(model, name)
     for name in ("objective_", "objective_history_", "n_iter_", "converged_"):
         assert not hasattr(model, name)
@@ -459,6 +462,25 @@ def test_there_are_no_masses_of_objects_that_were_not_kept():
     again = model.fit(X)
     assert not hasattr(again, "n_samples_seen_")
     np.testing.assert_array_equal(again.masses_, ECM(3, random_state=0).fit(X).masses_)
+
+
+def test_the_reason_for_missing_labels_is_the_one_that_holds(tmp_path):
+    X, _, _ = some_objects(0)
+    model = ECM(3, random_state=0).fit([X[:20], X[20:]])
+    with pytest.raises(
+        AttributeError, match="no labels_: it is kept only of data in memory"
+    ):
+        _ = model.labels_
+    assert model.set_params(masses_file=tmp_path / "masses.parquet").fit(X).n_iter_
+    with pytest.raises(AttributeError, match=r"no labels_: the masses are in .*masses\.parquet"):
+        _ = model.labels_
+    with pytest.raises(AttributeError, match="no labels_: partial_fit"):
+        _ = model.partial_fit(X).labels_
+    evlearn.save_model(ECM(3, random_state=0).fit(X), tmp_path / "model.json")
+    loaded = evlearn.load_model(tmp_path / "model.json")
+    with pytest.raises(AttributeError, match="no labels_: it is not in the model file"):
+        _ = loaded.labels_
+    assert len(loaded.fit(X).labels_) == len(X)
 
 
 def test_pairs_cannot_be_chosen_from_portions():

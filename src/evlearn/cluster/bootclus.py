@@ -1,5 +1,6 @@
 """BootClus: model-based evidential clustering, calibrated by the bootstrap."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -257,11 +258,16 @@ class BootClus(RowwiseClusterer):
             if mixture.get_params().get("random_state", seed) is None:
                 mixture.set_params(random_state=seed)
         try:
-            mixture.fit(data)
+            with warnings.catch_warnings():
+                # Without resamples a mixture is nothing that could be kept.
+                warnings.filterwarnings("ignore", "interrupted after", ConvergenceWarning)
+                mixture.fit(data)
         except ValueError as error:
             if self.mixture is not None:
                 raise
             raise ValueError(str(error).replace("n_components", "n_clusters")) from error  # as it is called here
+        if getattr(mixture, "_interrupted", False):
+            raise KeyboardInterrupt("interrupted while the mixture was chosen, before the first resample")
         if self.verbose:
             print(f"BootClus mixture {getattr(mixture, 'model_', mixture)}", flush=True)
         return mixture

@@ -24,6 +24,7 @@ from evlearn.threads import one_blas_thread
 
 # Rows that are compared with known objects at a time.
 _BLOCK_ROWS = 256
+_OF_TRAINING_SAMPLES = ("credal_partition_", "masses_", "labels_")
 
 
 class RowModel(Protocol):
@@ -207,10 +208,14 @@ class RowwiseClusterer(EvidentialClusterer):
         return self._view(X, "to_rough", np.bool_, "interval_dominance")
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("credal_partition_", "masses_", "labels_") and "_model" in self.__dict__:
+        if name in _OF_TRAINING_SAMPLES and "_model" in self.__dict__:
+            # A model file holds neither of the two.
+            reason = self.__dict__.get("_no_masses", "it is not in the model file that this was loaded from")
+            if "_statistics" in self.__dict__:
+                reason = "partial_fit keeps what samples told, and not their masses"
             raise AttributeError(
-                f"{name} is kept only of data in memory, or with masses_file='....npy', and not in model files. "
-                "Ask predict(X), or predict_mass(X, out=...), which writes to a file."
+                f"there is no {name}: {reason}. Ask predict(X), or predict_mass(X, out=...), which writes to a "
+                "file."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -236,17 +241,20 @@ class RowwiseClusterer(EvidentialClusterer):
     # The result
 
     def _publish_masses(self, rows: Rows) -> None:
-        for name in ("credal_partition_", "masses_", "labels_"):
+        for name in (*_OF_TRAINING_SAMPLES, "_no_masses"):
             self.__dict__.pop(name, None)
         if isinstance(rows, DaskRows) and self.masses_file is None:
             self.masses_ = self._masses(rows, None)
             self.labels_ = self._viewed(rows, "to_hard", np.intp)
             return
         if self.masses_file is None and not rows.in_memory:
+            self._no_masses = "it is kept only of data in memory, or with masses_file='....npy'"
             return
         partition = self._masses(rows, self.masses_file)
         if isinstance(partition, CredalPartition):
             self._publish(partition)
+        else:
+            self._no_masses = f"the masses are in {os.fspath(partition)}"
 
     def _masses(self, rows: Rows, out: str | os.PathLike[str] | None) -> Any:
         model = self._model.seen_from(rows.origin)

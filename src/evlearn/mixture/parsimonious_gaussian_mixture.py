@@ -362,6 +362,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         self.lower_bound_ = float(best.history[-1] / n_objects)
         self.n_iter_ = len(best.history)
         self.converged_ = best.converged
+        self._interrupted = best.interrupted
 
     def _posterior(self, X: Any) -> tuple[FloatArray, FloatArray]:
         check_is_fitted(self)
