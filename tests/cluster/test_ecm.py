@@ -450,9 +450,7 @@ def test_there_are_no_masses_of_objects_that_were_not_kept():
     X, _, _ = some_objects(0)
     model = ECM(3, random_state=0).fit(X).partial_fit(X)
     for name in ("masses_", "labels_", "credal_partition_"):
-        with pytest.raises(
-            AttributeError, match=rf"no {name}: partial_fit keeps what samples told, and not"
-        ):
+        with pytest.raises(AttributeError, match=rf"no {name}: partial_fit keeps what samples told, and not"):
             getattr(model, name)
     for name in ("objective_", "objective_history_", "n_iter_", "converged_"):
         assert not hasattr(model, name)
@@ -467,9 +465,7 @@ def test_there_are_no_masses_of_objects_that_were_not_kept():
 def test_the_reason_for_missing_labels_is_the_one_that_holds(tmp_path):
     X, _, _ = some_objects(0)
     model = ECM(3, random_state=0).fit([X[:20], X[20:]])
-    with pytest.raises(
-        AttributeError, match="no labels_: it is kept only of data in memory"
-    ):
+    with pytest.raises(AttributeError, match="no labels_: it is kept only of data in memory"):
         _ = model.labels_
     assert model.set_params(masses_file=tmp_path / "masses.parquet").fit(X).n_iter_
     with pytest.raises(AttributeError, match=r"no labels_: the masses are in .*masses\.parquet"):
