@@ -163,3 +163,62 @@ def check_sparse(name: str, matrix: Any) -> None:
             )  # it checks what it is made of
     except ValueError as error:
         raise ValueError(f"{name} is not a valid sparse matrix: {error}.") from error
+
+
+#: How many times farther than others a sample must be to be remote. No distribution that squares of distances make
+#: sense for has such samples; a mark for missing values, or a number in other units, is what they are as a rule.
+REMOTE = 2.0**20
+_MIDDLE_ROWS = 1000
+_FEWEST_ROWS = 10
+_MANY = 1e4
+_NUMBERS_AT_A_TIME = 1 << 17
+
+
+def remoteness(data: Any) -> Any:
+    """How much farther rows are from the median than half of them are; at most one in twenty counts as far.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n_rows, n_features)
+        Rows, finite.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The largest difference of a row from the median, in units of what it is for the middle one of the rows that
+        differ. None above 1 if more than one row in twenty, and more than one in all, are beyond ten thousand: a
+        group of rows is a cluster.
+    """
+    middle = data[:: -(-len(data) // _MIDDLE_ROWS)] if len(data) else data
+    with np.errstate(over="ignore"):
+        centre = np.median(middle, axis=0) if len(data) else 0.0
+        own = np.abs(middle - centre).max(axis=1, initial=0)
+        unit = float(np.median(own[own > 0])) if own.any() else 0.0
+        if len(data) < _FEWEST_ROWS or not 0 < unit < np.inf:
+            return np.zeros(len(data))
+        step = max(1, _NUMBERS_AT_A_TIME // data.shape[1])
+        parts = [np.abs(data[a : a + step] - centre).max(axis=1) for a in range(0, len(data), step)]
+        ratios = np.concatenate(parts) / unit
+    return np.minimum(ratios, 1) if (ratios > _MANY).sum() > max(1, len(data) // 20) else ratios
+
+
+def refuse_remote(name: str, data: Any) -> None:
+    """Raise if a few rows are so far from all others that nothing would be left of these.
+
+    For methods to which every row counts alike, and which know no outliers.
+
+    Parameters
+    ----------
+    name : str
+        What the rows are called.
+    data : ndarray of shape (n_rows, n_features)
+        Rows, finite.
+    """
+    far = np.flatnonzero(remoteness(data) > REMOTE)
+    if len(far):
+        largest = float(np.abs(data[far]).max())
+        raise ValueError(
+            f"{name} has values of up to {largest:.3g} in {len(far)} of {len(data)} samples (the first is number "
+            f"{far[0]}), more than {REMOTE:.0e} times as far away as the others: what these say would be lost "
+            "beside them. Remove the samples, or mend the values."
+        )

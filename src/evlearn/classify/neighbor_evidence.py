@@ -15,6 +15,7 @@ from evlearn.belief.types import FloatArray
 from evlearn.classify.labels import Labels, singletons_and_frame
 from evlearn.cluster.neighbor_evidence import weights_to_masses
 from evlearn.kernels.neighbor_loss import loss
+from evlearn.parameters import REMOTE, remoteness
 from evlearn.slices import row_blocks
 
 _BLOCK = 1 << 18  # numbers in a block of work
@@ -248,6 +249,8 @@ class SoftEvidence:
 def first_scales(labels: Labels, data: FloatArray) -> npt.NDArray[np.float64]:
     """Scales to begin with: one over the root mean square distance of objects of a class, or of all objects.
 
+    A few objects that are remote from all others do not count.
+
     Parameters
     ----------
     labels : Labels
@@ -260,11 +263,13 @@ def first_scales(labels: Labels, data: FloatArray) -> npt.NDArray[np.float64]:
     ndarray of shape (n_classes,) or (1,)
         The scales; 1 where all objects coincide.
     """
-    overall = _mean_square(data)
+    # One object at a billion would make a scale for which all objects are near.
+    near = remoteness(data) <= REMOTE
+    overall = _mean_square(data[near])
     if labels.codes is None:
         means = np.array([overall])
     else:
-        groups = [data[labels.codes == k] for k in range(len(labels.classes))]
+        groups = [data[near & (labels.codes == k)] for k in range(len(labels.classes))]
         means = np.array([_mean_square(group) if len(group) > 1 else overall for group in groups])
     means = np.where(means > 0, means, overall)
     return 1 / np.sqrt(np.where(means > np.finfo(float).tiny, means, 1))

@@ -14,7 +14,7 @@ from evlearn.classify.base import LARGEST, EvidentialClassifier
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_networks import pack, squared_distances, unpack
 from evlearn.lbfgs import Descent, descend
-from evlearn.parameters import check_flag, check_integer, check_real
+from evlearn.parameters import check_flag, check_integer, check_real, refuse_remote
 from evlearn.threads import one_blas_thread
 
 _GRADIENT = 1e-8
@@ -32,6 +32,7 @@ class PrototypeClassifier(EvidentialClassifier):
     def _fit(self, X: Any, y: Any) -> Labels:
         self._check_parameters()
         data, labels = self._read_training(X, y)
+        refuse_remote("X", data)
         self._centre = data.mean(axis=0)
         spread = data.std(axis=0) if self.standardize else np.ones(data.shape[1])
         self._unit = np.where(spread > 0, spread, 1)

@@ -26,7 +26,6 @@ from evlearn.parameters import check_shape
 from evlearn.slices import row_blocks
 
 _BLOCK_ROWS = 4096  # of products that should stay in cache
-_FARTHEST = 1e100  # in units of the model: whatever is farther is an outlier all the same
 _FLATTEST = 1e-12  # eigenvalue of a scatter whose mean eigenvalue is one
 
 
@@ -132,7 +131,7 @@ class AdaptiveModel(PrototypeModel):
         ndarray of shape (n, n_focal_sets)
             The costs.
         """
-        inside = np.clip(self.coordinates.enter(rows), -_FARTHEST, _FARTHEST)
+        inside = self.coordinates.enter(rows)
         F, size = self.costs.membership, self.costs.size
         centres = self.costs.barycentres(self.prototypes)
         images = np.einsum("jde,je->jd", self.set_metrics, centres)

@@ -20,7 +20,7 @@ from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
 from evlearn.endings import warn_caller, warn_if_unfinished, whole_or_nothing
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import Replicates, bootstrap
-from evlearn.parameters import check_flag, check_integer, check_real, check_shape
+from evlearn.parameters import check_flag, check_integer, check_real, check_shape, refuse_remote
 from evlearn.partition import CredalPartition
 from evlearn.threads import one_blas_thread
 
@@ -188,6 +188,7 @@ class BootClus(RowwiseClusterer):
                 f"BootClus needs data in memory, and X is {type(X).__name__}; give an array or a frame."
             )
         data = self._read(X, reset=True)
+        refuse_remote("X", data)
         random = check_random_state(self.random_state)
         mixture = self._fit_mixture(data, random)
         shares = mixture.predict_proba(data)
@@ -349,6 +350,8 @@ class BootstrapModel(BlockModel):
         pairs = np.indices((len(shares), known)).reshape(2, -1).T
         lower, upper = percentile_intervals(shares, self.probabilities, pairs, self.confidence)
         targets = np.hstack([lower.reshape(-1, known), 1 - upper.reshape(-1, known)]).astype(np.float64)
+        # Objects that no mixture says anything about may be with anyone, or with nobody.
+        targets[(shares.max(axis=1) == 0).any(axis=1)] = 0
         return _with_empty_set(rows_against(targets, self.masses[:, 1:], same_cluster_forms(self.focal_sets)))
 
 

@@ -14,6 +14,7 @@ from evlearn.cluster.base import EvidentialClusterer, with_names_of
 from evlearn.cluster.constrained_descent import Outcome, Problem, descend
 from evlearn.cluster.constrained_rows import PENALTIES
 from evlearn.cluster.focal import make_focal_sets
+from evlearn.cluster.prototype_clusterer import refuse_endless
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.cluster.starts import STARTS, draw, make_prototypes, typical_distance
 from evlearn.constraints import PairwiseConstraints
@@ -189,9 +190,10 @@ class CECM(EvidentialClusterer):
         random = check_random_state(self.random_state)
         sample, counts = draw(ArrayRows(data), None, random)
         delta = typical_distance(sample, counts, random) if isinstance(self.delta, str) else float(self.delta)
+        coordinates = Coordinates.of(sample)
+        refuse_endless(ArrayRows(data), coordinates, delta, None)
         focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
         costs = SetCosts.ecm(focal_sets, alpha=float(self.alpha), beta=2.0, delta=delta)
-        coordinates = Coordinates.of(sample)
         problem = Problem.of(data, constraints, costs, coordinates, xi=float(self.xi), kind=self.penalty)
         outcomes: list[Outcome] = []
         several = isinstance(self.init, str) and self.init != "peaks"

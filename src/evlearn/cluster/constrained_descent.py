@@ -18,6 +18,7 @@ from evlearn.cluster.constrained_rows import ConstrainedRows
 from evlearn.cluster.descent import Model
 from evlearn.cluster.prototypes import Coordinates, SetCosts, Statistics
 from evlearn.constraints import PairwiseConstraints
+from evlearn.parameters import REMOTE, remoteness
 
 _FIRST_STEP = 0.1  # in units of the model, in which squared distances are about one
 _NEXT_STEP = 10**0.5
@@ -137,7 +138,8 @@ class Problem:
         rows = ConstrainedRows.of(constraints, data, costs.focal_sets, kind=kind, weight=weight)
         free = np.delete(data, rows.objects, axis=0) if len(rows.objects) else data
         bound = data[rows.objects].astype(np.float64, copy=False)
-        size = float(np.sqrt((coordinates.enter(data) ** 2).sum(axis=1).mean()))
+        inside = coordinates.enter(data[remoteness(data) <= REMOTE])
+        size = float(np.sqrt((inside**2).sum(axis=1).mean()))
         return cls(free, bound, rows, coordinates, size, share)
 
     def state(self, model: Model, masses: FloatArray) -> State:

@@ -18,7 +18,7 @@ from evlearn.cluster.medoids import MedoidDescent, MedoidModel, MedoidRule, desc
 from evlearn.cluster.neighbors import check_finite
 from evlearn.cluster.pairs import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.endings import warn_if_unfinished, whole_or_nothing
-from evlearn.parameters import check_choice, check_flag, check_integer, check_real
+from evlearn.parameters import check_choice, check_flag, check_integer, check_real, refuse_remote
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
@@ -273,6 +273,8 @@ class ECMdd(EvidentialClusterer):
                 f"n_clusters={self.n_clusters} needs at least as many samples, and there are "
                 f"n_samples={len(data)}."
             )
+        if reset:
+            refuse_remote("X", data)  # which would be a medoid: they are chosen far apart
         if not self._precomputed:
             return data
         check_dissimilarities(data, square=reset)

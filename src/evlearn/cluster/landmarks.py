@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray, IntArray
+from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.cluster.irqp import rows_against
 from evlearn.cluster.pairs import Transform, distances_between, squared_distances
 from evlearn.parameters import check_shape
 from evlearn.slices import row_blocks
 
 _BLOCK_ROWS = 2048
+# The error of a squared distance that does no harm, as a share of the square of d0.
+_ROUNDING = 1e-5
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,12 @@ class LandmarkModel:
         targets = self._targets(rows)
         conflict = self.focal_sets.conflict_matrix[None]
         for block in row_blocks(len(rows), _BLOCK_ROWS):
-            out[block] = rows_against(targets(rows[block]), self.masses, conflict)
+            delta = targets(rows[block])
+            out[block] = rows_against(delta, self.masses, conflict)
+            # In full conflict with everyone: no crumbs of rounding, of which probabilities would be made.
+            apart = np.flatnonzero(delta[:, 0] == 1)
+            apart = apart[(delta[apart] == 1).all(axis=1)]
+            out[block.start + apart] = np.arange(len(self.focal_sets)) == 0
         return out
 
     def _targets(self, X: FloatArray) -> Any:
@@ -108,9 +115,33 @@ class LandmarkModel:
         if not self._by_product:
             landmarks = self.landmarks
             return lambda block: self.transform(distances_between(block, landmarks, self.metric))
+        return self._by_products(X.dtype)
+
+    def _by_products(self, dtype: Any) -> Any:
+        """As `_targets`, with squared distances as sums of products; those that would lose digits are direct."""
+        assert self.landmarks is not None
         # Centred, because products of large coordinates leave nothing of small distances.
         centre = self.landmarks.mean(axis=0, dtype=np.float64)
-        centred = (self.landmarks - centre).astype(X.dtype)
+        centred, squares, lost = self._centred(centre, dtype)
+        if lost.any():  # by something remote, which a median does not heed
+            centre = np.median(self.landmarks.astype(np.float64, copy=False), axis=0)
+            centred, squares, lost = self._centred(centre, dtype)
+        shift, remote = centre.astype(dtype), self.landmarks[lost]
+
+        def targets(block: FloatArray) -> FloatArray:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = squared_distances(block - shift, centred, squares)
+                if lost.any():
+                    found[:, lost] = distances_between(block, remote, "euclidean") ** 2
+                # Rows whose squares are no numbers are far from all landmarks.
+                found[~np.isfinite(np.einsum("ij,ij->i", block, block))] = np.inf
+            return self.transform.of_squares(found)
+
+        return targets
+
+    def _centred(self, centre: FloatArray, dtype: Any) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """The landmarks around a centre, their squared norms, and which of these are too large for products."""
+        assert self.landmarks is not None
+        centred = (self.landmarks - centre).astype(dtype)
         squares = np.einsum("ij,ij->i", centred, centred)
-        shift = centre.astype(X.dtype)
-        return lambda block: self.transform.of_squares(squared_distances(block - shift, centred, squares))
+        return centred, squares, ~(squares * np.finfo(dtype).eps < _ROUNDING * self.transform.d0**2)

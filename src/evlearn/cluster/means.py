@@ -7,7 +7,7 @@ import numpy as np
 from evlearn.belief.types import FloatArray
 from evlearn.blocks import Rows
 from evlearn.cluster.descent import Model, collect
-from evlearn.cluster.prototype_clusterer import PrototypeClusterer, check_weights
+from evlearn.cluster.prototype_clusterer import PrototypeClusterer, check_weights, refuse_endless, weight_unit
 from evlearn.cluster.prototypes import Statistics
 from evlearn.cluster.starts import make_prototypes
 from evlearn.endings import whole_or_nothing
@@ -79,16 +79,23 @@ class MeansClusterer(PrototypeClusterer):
             weights = check_weights(sample_weight, rows)
             if first:
                 progress = self._begin(rows, weights, None)
+                refuse_endless(rows, progress.coordinates, progress.delta, self.n_jobs)
                 for name in _OF_A_FIT:
                     self.__dict__.pop(name, None)
                 self._model: Model = self._first_model(progress)
                 self.delta_ = progress.delta
-            some = collect(rows, self._model, None if weights is None else rows.align(weights), self.n_jobs)
-        weight = float(len(rows) if weights is None else weights.sum())
+            else:
+                refuse_endless(rows, self._model.coordinates, self.delta_, self.n_jobs)
+            unit = weight_unit(weights)
+            aligned = None if weights is None else rows.align(weights / unit)
+            some = collect(rows, self._model, aligned, self.n_jobs)
+        total = float(len(rows) if weights is None else (weights / unit).sum())
+        # In the user's unit, which is that of other calls too.
+        weight = total * unit
         self._seen_weight: float = weight + (0.0 if first else self._seen_weight)
         # What was told long ago was told to prototypes that were not good yet: it counts less and less.
         share = (weight / self._seen_weight) ** _FORGETTING
-        some = some * (share / weight)
+        some = some * (share / total)
         self._statistics: Statistics = some if first else self._statistics * (1 - share) + some
         self._model = self._model.solve(self._statistics)
         self.focal_sets_ = self._model.costs.focal_sets

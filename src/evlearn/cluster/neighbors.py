@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 from sklearn import config_context
 from sklearn.neighbors import KDTree, NearestNeighbors
 
@@ -19,6 +20,12 @@ _TREE_UP_TO = 15
 #: Numbers in a block of work, and megabytes that scikit-learn may take for one: little beside the neighbours.
 BLOCK = 1 << 19
 _WORKING_MEMORY = 32
+# The share of its distance from the origin from which a row should be apart from its neighbours: nearer, and its
+# squared distances, as sums of products, would have less than half of their digits. By the bytes of a number.
+_LOST = {4: 1e-3, 8: 1e-4}
+# A mean that is so many times farther from the median than half of the rows is moved by something remote.
+_MOVED = 100.0
+_MIDDLE_ROWS = 1000
 _EUCLIDEAN = ("euclidean", "l2", "minkowski")
 
 
@@ -153,7 +160,7 @@ class _Search:
             return
         # Without a tree, squared distances are sums of products, which are right near the origin only.
         if self.euclidean or is_metric(metric, "sqeuclidean"):
-            self.centre = data.mean(axis=0)
+            self.centre = _middle(data)
         self.brute = NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(self._known_of(self._near_origin(data)))
 
     def __call__(self, rows: FloatArray, n_neighbors: int) -> tuple[FloatArray, IntArray]:
@@ -172,8 +179,25 @@ class _Search:
             if self.euclidean:
                 for block in row_blocks(len(rows), max(BLOCK // (n_neighbors * rows.shape[1]), 1)):
                     apart[block] = _euclidean(rows[block], self.data, found[block])
+            if self.centre is not None:
+                self._directly(rows, apart, found)
         check_finite(apart, self.metric)
         return apart, found
+
+    def _directly(self, rows: FloatArray, apart: FloatArray, found: IntArray) -> None:
+        """Once more by direct differences, for rows so far from the origin that products mistake neighbours."""
+        farthest = apart.max(axis=1)
+        if not self.euclidean:
+            farthest = np.sqrt(farthest)
+        with np.errstate(over="ignore"):
+            norms = np.linalg.norm(self._near_origin(rows).astype(np.float64, copy=False), axis=1)
+            doubtful = _LOST[rows.dtype.itemsize] * (norms + farthest) > farthest
+        known = self._known_of(self.data)
+        for row in np.flatnonzero(doubtful & (farthest > 0)):
+            squares = cdist(rows[row : row + 1], known, "sqeuclidean")[0]
+            nearest = np.argpartition(squares, found.shape[1] - 1)[: found.shape[1]]
+            found[row] = self.known[nearest]
+            apart[row] = np.sqrt(squares[nearest]) if self.euclidean else squares[nearest]
 
     def _near_origin(self, data: FloatArray) -> FloatArray:
         return data if self.centre is None else data - self.centre
@@ -212,6 +236,17 @@ def check_finite(distances: FloatArray, metric: Any) -> None:
     """
     if not np.isfinite(distances).all():
         raise ValueError(f"metric={metric!r} gives distances that are not finite; choose another.")
+
+
+def _middle(data: FloatArray) -> FloatArray:
+    """The mean; or, if something remote has moved it away from all the rest, the median."""
+    mean = data.mean(axis=0)
+    some = data[:: -(-len(data) // _MIDDLE_ROWS)]
+    median = np.median(some, axis=0)
+    with np.errstate(over="ignore"):
+        apart = float(np.median(np.abs(some - median).max(axis=1)))
+        moved = float(np.abs(mean - median).max())
+    return np.asarray(median if not moved <= _MOVED * apart and apart > 0 else mean)
 
 
 def _few_copies(data: FloatArray, most: int) -> IntArray:

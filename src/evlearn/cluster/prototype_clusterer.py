@@ -22,9 +22,12 @@ from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.starts import draw, typical_distance
 from evlearn.endings import warn_if_unfinished
-from evlearn.parameters import check_flag, check_integer, check_real
+from evlearn.parameters import REMOTE, check_flag, check_integer, check_real
 from evlearn.partition import CredalPartition
 from evlearn.threads import one_blas_thread
+
+# Between these, sums of weights are safe in single precision too.
+_LIGHT, _HEAVY = 1e-6, 1e6
 
 
 class PrototypeClusterer(RowwiseClusterer):
@@ -39,10 +42,12 @@ class PrototypeClusterer(RowwiseClusterer):
         with one_blas_thread(), self._opened(X, reset=True) as rows:
             weights = check_weights(sample_weight, rows)
             checkpoint = self._open_checkpoint(rows, weights)
-            aligned = None if weights is None else rows.align(weights)
+            unit = weight_unit(weights)
+            aligned = None if weights is None else rows.align(weights / unit)
             progress = self._begin(rows, weights, checkpoint)
-            state = self._run(rows, aligned, progress, checkpoint)
-            self._finish(state, progress.delta)
+            refuse_endless(rows, progress.coordinates, progress.delta, self.n_jobs)
+            state = self._run(rows, aligned, progress, checkpoint, unit)
+            self._finish(state, progress.delta, unit)
             self._publish_masses(rows)
             if checkpoint is not None and not state.interrupted:
                 checkpoint.remove()
@@ -106,13 +111,15 @@ class PrototypeClusterer(RowwiseClusterer):
 
     # The descent
 
-    def _run(self, rows: Rows, weights: Any, progress: Progress, checkpoint: Checkpoint | None) -> Descent:
+    def _run(
+        self, rows: Rows, weights: Any, progress: Progress, checkpoint: Checkpoint | None, unit: float
+    ) -> Descent:
         """All starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
 
         def watch(state: Descent) -> None:
             progress.current = state
             if self.verbose:
-                self._report(len(state.history) - 1, state.objective)
+                self._report(len(state.history) - 1, state.objective * unit)
             if checkpoint is not None:
                 checkpoint.save(progress.to_arrays())
 
@@ -159,15 +166,16 @@ class PrototypeClusterer(RowwiseClusterer):
 
     # The result
 
-    def _finish(self, state: Descent, delta: float) -> None:
+    def _finish(self, state: Descent, delta: float, unit: float) -> None:
         self._model = state.model
         for name in ("_statistics", "_seen_weight", "n_samples_seen_"):
             self.__dict__.pop(name, None)
         self.focal_sets_ = state.model.costs.focal_sets
         self._publish_prototypes()
         self.delta_ = delta
-        self.objective_ = state.objective
-        self.objective_history_ = np.array(state.history)
+        self.objective_ = state.objective * unit
+        with np.errstate(over="ignore"):
+            self.objective_history_ = np.array(state.history) * unit
         self.n_iter_ = len(state.history) - 1
         self.converged_ = state.converged
         warn_if_unfinished(state, self.n_iter_, self.max_iter, "the objective")
@@ -191,6 +199,41 @@ class _Similarity:
     def __call__(self, rows: FloatArray, weights: Any = None) -> FloatArray:
         partition = CredalPartition(self.model.assign(rows), self.model.costs.focal_sets, validate=False)
         return cluster_similarity(partition, weights)
+
+
+@dataclass(frozen=True)
+class _Farthest:
+    """From a block of rows to the largest of its coordinates."""
+
+    coordinates: Coordinates
+
+    def __call__(self, rows: FloatArray, weights: Any = None) -> float:
+        return float(np.abs(self.coordinates.enter(rows)).max(initial=0))
+
+
+def refuse_endless(rows: Rows, coordinates: Coordinates, delta: float, n_jobs: int | None) -> None:
+    """Raise if there are remote rows and no empty set to take them: they would drag all prototypes along.
+
+    Parameters
+    ----------
+    rows : Rows
+        The data.
+    coordinates : Coordinates
+        Where models live.
+    delta : float
+        The distance to the empty set.
+    n_jobs : int or None
+        How many workers.
+    """
+    if np.isfinite(delta):
+        return
+    farthest = max(rows.map(_Farthest(coordinates.seen_from(rows.origin)), n_jobs=n_jobs))
+    if farthest > REMOTE:
+        raise ValueError(
+            f"X has values that are up to {farthest / coordinates.scale:.3g} away from the mean of the others, "
+            "and delta=inf leaves no room for outliers, which would drag all clusters along: give delta='auto', "
+            "or remove these samples."
+        )
 
 
 def check_weights(weights: Any, rows: Rows) -> Any:
@@ -223,3 +266,20 @@ def check_weights(weights: Any, rows: Rows) -> Any:
     if not np.isfinite(array).all() or (array < 0).any() or not array.any():
         raise ValueError("sample_weight must be finite numbers that are not negative and not all zero.")
     return array
+
+
+def weight_unit(weights: FloatArray | None) -> float:
+    """What weights are divided by before anything is summed: 1, unless they are too small or large for that.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_rows,) or None
+        The weights.
+
+    Returns
+    -------
+    float
+        A power of two, so that dividing rounds nothing.
+    """
+    heaviest = 1.0 if weights is None else float(weights.max())
+    return 1.0 if _LIGHT < heaviest < _HEAVY else float(2.0 ** np.floor(np.log2(heaviest)))

@@ -22,12 +22,19 @@ import numpy as np
 import evlearn.kernels.prototypes as kernel
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
-from evlearn.parameters import check_shape
+from evlearn.parameters import check_shape, remoteness
 
 #: Data whose squares are numbers, with some room.
 _SMALLEST, _LARGEST = 1e-150, 1e150
 #: No set costs more than this many times its squared distance: it gets no mass anyway, and nothing overflows.
 _DEAREST = 1e20
+#: Rows that are so many times farther from the median than others have no say in where the origin is: it would be
+#: far from all rows, and differences from it would lose digits.
+_ORDINARY = 1e4
+#: In units of a model: whatever is farther is an outlier all the same, and its square is a number.
+_FARTHEST = 1e100
+#: What single precision can be trusted with: scales, and prototypes in units of the model.
+_SINGLE_SCALES, _SINGLE_FARTHEST = (1e-36, 1e36), 1e15
 
 
 class Coordinates(NamedTuple):
@@ -46,7 +53,7 @@ class Coordinates(NamedTuple):
 
     @classmethod
     def of(cls, sample: FloatArray) -> "Coordinates":
-        """Coordinates in which a sample has mean zero and size one.
+        """Coordinates in which a sample has mean zero and size one, but for what is far from all the rest.
 
         Parameters
         ----------
@@ -58,6 +65,9 @@ class Coordinates(NamedTuple):
         Coordinates
             The coordinates.
         """
+        near = remoteness(sample) <= _ORDINARY
+        if not near.all():
+            sample = sample[near]
         with np.errstate(over="ignore"):
             # Halves, because the sum of two of the largest numbers is not a number.
             centre = (sample * 0.5).mean(axis=0, dtype=np.float64) * 2
@@ -73,7 +83,7 @@ class Coordinates(NamedTuple):
         return cls(centre, float(2.0 ** -np.round(np.log2(spread) + np.log2(size))))
 
     def enter(self, rows: FloatArray) -> FloatArray:
-        """Rows in these coordinates, in double precision.
+        """Rows in these coordinates, in double precision, and none of them farther than squares can tell.
 
         Parameters
         ----------
@@ -85,7 +95,9 @@ class Coordinates(NamedTuple):
         ndarray of shape (n, n_features)
             The same rows.
         """
-        return (np.asarray(rows, dtype=np.float64) - self.centre) * self.scale
+        with np.errstate(over="ignore"):
+            inside = (np.asarray(rows, dtype=np.float64) - self.centre) * self.scale
+        return np.clip(inside, -_FARTHEST, _FARTHEST, out=inside)
 
     def seen_from(self, origin: FloatArray) -> "Coordinates":
         """The same coordinates, for rows from which something has been subtracted already.
@@ -392,10 +404,11 @@ class EuclideanModel(PrototypeModel):
         ndarray of shape (n, n_focal_sets)
             Masses, in the precision of the rows.
         """
-        rows = np.ascontiguousarray(rows)
+        given = rows.dtype
+        rows = self._computable(rows)
         out = np.empty((len(rows), len(self.costs.focal_sets)), dtype=rows.dtype)
         kernel.assign(rows, *self._arguments(rows.dtype), out)
-        return out
+        return out.astype(given, copy=False)
 
     def collect(self, rows: FloatArray, weights: Any = None) -> Statistics:
         """The statistics of rows, without keeping their masses.
@@ -412,7 +425,7 @@ class EuclideanModel(PrototypeModel):
         Statistics
             What the rows tell about prototypes.
         """
-        rows = np.ascontiguousarray(rows)
+        rows = self._computable(rows)
         powers, sums = np.zeros(len(self.costs.focal_sets)), np.zeros(self.prototypes.shape)
         if weights is not None:
             weights = np.ascontiguousarray(weights, dtype=rows.dtype)
@@ -488,6 +501,12 @@ class EuclideanModel(PrototypeModel):
         centres = self.costs.barycentres(self.prototypes)
         apart = ((self.prototypes - centres[:, None, :]) ** 2).sum(axis=2)
         return np.asarray(self.costs.gain * (self.costs.membership * apart).sum(axis=1) / self.costs.size)
+
+    def _computable(self, rows: FloatArray) -> FloatArray:
+        """The rows as the kernel takes them; in double precision where their unit is beyond single precision."""
+        low, high = _SINGLE_SCALES
+        near = low < self.coordinates.scale < high and np.abs(self.prototypes).max() < _SINGLE_FARTHEST
+        return np.ascontiguousarray(rows, dtype=rows.dtype if near else np.float64)
 
     def _arguments(self, dtype: Any) -> tuple[Any, ...]:
         """What the kernel takes, between the rows and the results."""

@@ -21,7 +21,7 @@ from evlearn.cluster.prototypes import SetCosts
 from evlearn.cluster.relational import RelationalDescent, RelationalModel, descend
 from evlearn.cluster.squares import Squares
 from evlearn.endings import warn_caller, warn_if_unfinished, whole_or_nothing
-from evlearn.parameters import check_choice, check_flag, check_integer, check_range, check_real
+from evlearn.parameters import check_choice, check_flag, check_integer, check_range, check_real, refuse_remote
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
 
@@ -264,6 +264,9 @@ class RECM(EvidentialClusterer):
                 f"n_clusters={self.n_clusters} needs at least as many samples, and there are "
                 f"n_samples={len(data)}."
             )
+        if reset:
+            # All squares are sums in one unit, in which nothing would be left of the others.
+            refuse_remote("X", data)
         if not self._precomputed:
             return data
         check_range("X", data.astype(np.float64, copy=False), fitting=reset)

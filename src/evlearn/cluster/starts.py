@@ -8,20 +8,23 @@ from sklearn.utils.random import sample_without_replacement
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.blocks import Rows
 from evlearn.cluster.belief_peaks import delta_bel
-from evlearn.parameters import check_choice
+from evlearn.parameters import REMOTE, check_choice, remoteness
 
 STARTS = ("kmeans", "random", "peaks")
 _SAMPLE_ROWS = 20_000
 _PEAK_ROWS = 5_000
 _PAIRS = 100_000
 _NEAR_AND_FAR = 0.95
+# Weights beyond this are brought down, so that their products are numbers.
+_HEAVIEST = 1e100
 
 
 def draw(rows: Rows, weights: FloatArray | None, random: np.random.RandomState) -> tuple[FloatArray, FloatArray]:
     """Some rows, all of them if there are few: each once, in order, and how much it counts.
 
     Sorted, so that what follows from them does not depend on the order of the rows, and a row of weight two is
-    the same as two rows.
+    the same as two rows. Without the few that are remote from all others: they would be all that is seen of the
+    sample, and are outliers in any case.
 
     Parameters
     ----------
@@ -42,12 +45,15 @@ def draw(rows: Rows, weights: FloatArray | None, random: np.random.RandomState) 
     chosen = _choose(rows, random)
     sample = rows.take(chosen).astype(np.float64) + rows.origin
     counts = np.ones(len(chosen)) if weights is None else np.asarray(weights, dtype=np.float64)[chosen]
+    counts = counts * min(1.0, _HEAVIEST / counts.max(initial=1.0))
     distinct, places = np.unique(sample[counts > 0], axis=0, return_inverse=True)
-    return distinct, np.asarray(np.bincount(places.ravel(), counts[counts > 0]), dtype=np.float64)
+    counts = np.asarray(np.bincount(places.ravel(), counts[counts > 0]), dtype=np.float64)
+    near = remoteness(distinct) <= REMOTE
+    return (distinct, counts) if near.all() else (distinct[near], counts[near])
 
 
 def draw_plain(rows: Rows, random: np.random.RandomState) -> FloatArray:
-    """Some rows as they are, all of them if there are few.
+    """Some rows as they are, all of them if there are few, without the few that are remote from all others.
 
     Parameters
     ----------
@@ -61,7 +67,9 @@ def draw_plain(rows: Rows, random: np.random.RandomState) -> FloatArray:
     ndarray of shape (n, n_features)
         The rows, in double precision, as the user has them.
     """
-    return np.asarray(rows.take(_choose(rows, random)).astype(np.float64) + rows.origin)
+    some = np.asarray(rows.take(_choose(rows, random)).astype(np.float64) + rows.origin)
+    near = remoteness(some) <= REMOTE
+    return some if near.all() else some[near]
 
 
 def _choose(rows: Rows, random: np.random.RandomState) -> IntArray:

@@ -21,7 +21,7 @@ from evlearn.ensemble.combination import check_combination, choose_sets, combine
 from evlearn.ensemble.fusion import fuse
 from evlearn.ensemble.members import fitted_partition, predicted_partition
 from evlearn.ensemble.recovery import recover_rows
-from evlearn.parameters import check_flag, check_range
+from evlearn.parameters import check_flag, check_range, refuse_remote
 from evlearn.partition import CredalPartition
 from evlearn.partition.relational import masses_of_block
 
@@ -192,6 +192,8 @@ class CredalEnsemble(RowwiseClusterer):
             self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1
         )
         check_range("X", data, fitting=reset)
+        if reset:
+            refuse_remote("X", data)  # clusterers may be any, and most know no outliers
         return data
 
     def _check_parameters(self) -> None:

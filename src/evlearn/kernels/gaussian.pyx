@@ -17,6 +17,7 @@ cdef extern from "gaussian.h" nogil:
     void evlearn_add_products(double* S, const double* tile, const double* weights, int d) noexcept
 
 cdef double LOG_2_PI = 1.8378770664093454836
+cdef double HUGE = 1e300
 
 
 def moments(
@@ -102,9 +103,12 @@ cdef bint invert_factor(
 def expectations(
     const double[:, ::1] Xt, double[:, :, ::1] shares, double[:, ::1] logs, const double[:, ::1] proportions,
     const double[:, :, ::1] means, const double[:, :, :, ::1] covariances, const Py_ssize_t[::1] runs,
-    const double[::1] floor, double share, unsigned char[::1] singular,
+    const double[::1] floor, double share, unsigned char[::1] singular, double reach,
 ):
     """Fill in the probabilities of the components and the log-densities (r, n) of the objects.
+
+    Objects whose squared distance to all components, in their own units, is beyond `reach` get equal probabilities: the
+    mixture says nothing about them. Squared distances that are no numbers count as the largest.
 
     A run with a covariance matrix that is singular, in the sense of `floor` (d,) and `share`, is marked, and its
     shares are left as they are.
@@ -117,7 +121,7 @@ def expectations(
         double* constants = triangles + c * d * d
         double* tile = constants + c
         double* joint = tile + d * EVLEARN_OBJECTS
-        double log_volume, largest, total, value
+        double log_volume, largest, total, value, nearest
     if work == NULL:
         raise MemoryError
     with nogil:
@@ -140,6 +144,13 @@ def expectations(
                     evlearn_differences(tile, &Xt[0, start], n, count, &means[r, k, 0], d)
                     evlearn_squared_norms(joint + k * EVLEARN_OBJECTS, tile, triangles + k * d * d, d)
                 for i in range(count):
+                    nearest = HUGE
+                    for k in range(c):
+                        value = joint[k * EVLEARN_OBJECTS + i]
+                        if not value < HUGE:
+                            value = joint[k * EVLEARN_OBJECTS + i] = HUGE
+                        if value < nearest:
+                            nearest = value
                     largest = constants[0] - 0.5 * joint[i]
                     for k in range(c):
                         value = constants[k] - 0.5 * joint[k * EVLEARN_OBJECTS + i]
@@ -152,6 +163,6 @@ def expectations(
                         joint[k * EVLEARN_OBJECTS + i] = value
                         total += value
                     for k in range(c):
-                        shares[r, k, start + i] = joint[k * EVLEARN_OBJECTS + i] / total
+                        shares[r, k, start + i] = joint[k * EVLEARN_OBJECTS + i] / total if nearest <= reach else 1.0 / c
                     logs[r, start + i] = largest + log(total)
     free(work)

@@ -9,6 +9,8 @@ typedef REAL EVLEARN_NAME(four) __attribute__((vector_size(4 * sizeof(REAL)), al
 #define IS_SINGLE (sizeof(REAL) == sizeof(float))
 /* What counts as zero: small enough to take all mass, large enough to divide by. */
 #define REAL_ZERO ((REAL)(IS_SINGLE ? 1e-30 : 1e-200))
+/* The largest cost: its inverse is still a normal number. */
+#define REAL_HUGE ((REAL)(IS_SINGLE ? 1e37 : 1e300))
 #define REAL_EPS ((REAL)(IS_SINGLE ? 1.1920928955078125e-07 : 2.220446049250313e-16))
 #define REAL_POW(x, y) (IS_SINGLE ? (REAL)powf((float)(x), (float)(y)) : (REAL)pow(x, y))
 
@@ -210,6 +212,59 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(sums)(
     }
 }
 
+/* The squared distance to the first prototype up to which no cost of a set exceeds REAL_HUGE. */
+EVLEARN_TARGET static REAL EVLEARN_NAME(reach)(const evlearn_family *family, const REAL *V, const REAL *p)
+{
+    double dearest = 1, apart = 0;
+    for (int j = 0; j < family->f; j++) {
+        const double most = (double)p[j] * (family->begin[j + 1] - family->begin[j]);
+        if (most > dearest) dearest = most;
+    }
+    for (int k = 1; k < family->c; k++) {
+        double square = 0;
+        for (int a = 0; a < family->d; a++)
+            square += ((double)V[k * family->d + a] - V[a]) * ((double)V[k * family->d + a] - V[a]);
+        if (square > apart) apart = square;
+    }
+    return (REAL)((double)REAL_HUGE / dearest / 2 - apart);
+}
+
+/* Rows of a tile that are farther than that are put on the centre, and marked. */
+EVLEARN_TARGET static void EVLEARN_NAME(mark_far)(
+    unsigned char *far, REAL *restrict Xt, const REAL *restrict D, int d, REAL reach)
+{
+    for (int t = 0; t < TILE; t++) {
+        far[t] = !(D[t] <= reach);
+        if (far[t])
+            for (int a = 0; a < d; a++) Xt[a * TILE + t] = 0;
+    }
+}
+
+/* The masses of rows without end: all on the empty set. If that costs without end too, what the others tend to, whose
+ * costs grow like those of their factors; such rows have no cost, and no say in where prototypes are. */
+EVLEARN_TARGET static void EVLEARN_NAME(settle_far)(
+    REAL *restrict R, REAL *restrict none, REAL *restrict best, const unsigned char *far, const evlearn_family *family,
+    const REAL *p, REAL empty)
+{
+    const int no_end = !(empty <= REAL_HUGE);
+    double total = 0, least = 0;
+    for (int j = 0; j < family->f; j++) {
+        const double cost = (double)p[j] * (family->begin[j + 1] - family->begin[j]);
+        if (j == 0 || cost < least) least = cost;
+    }
+    for (int j = 0; j < family->f; j++)
+        total += pow(least / ((double)p[j] * (family->begin[j + 1] - family->begin[j])), family->power);
+    for (int t = 0; t < TILE; t++) {
+        if (!far[t]) continue;
+        none[t] = no_end ? 0 : 1;
+        best[t] = no_end ? 0 : empty;
+        for (int j = 0; j < family->f; j++) {
+            const double cost = (double)p[j] * (family->begin[j + 1] - family->begin[j]);
+            R[j * TILE + t] = no_end ? (REAL)(pow(least / cost, family->power) / total) : 0;
+        }
+    }
+}
+
 /* One pass over n rows. Either `out` (n by f + 1, the empty set first) receives the masses, or w (f + 1), B (c by d)
  * and cost receive the sums. `work` has TILE * (d + 2 c + f) + 2 * TILE entries. */
 EVLEARN_TARGET static void EVLEARN_NAME(pass)(
@@ -219,15 +274,24 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
     const int d = family->d, c = family->c, f = family->f;
     REAL *Xt = work, *D = Xt + d * TILE, *U = D + c * TILE, *R = U + c * TILE, *none = R + f * TILE, *sum = none + TILE;
     REAL weight[TILE], best[TILE];
+    unsigned char far[TILE];
+    const REAL reach = EVLEARN_NAME(reach)(family, V, p);
     for (ptrdiff_t start = 0; start < n; start += TILE) {
         const int rows = n - start < TILE ? (int)(n - start) : TILE;
         EVLEARN_NAME(turn)(Xt, X + start * d, rows, d, centre, scale);
         EVLEARN_NAME(distances)(D, Xt, V, c, d);
+        int beyond = 0;
+        for (int t = 0; t < TILE; t++) beyond |= !(D[t] <= reach);
+        if (beyond) {
+            EVLEARN_NAME(mark_far)(far, Xt, D, d, reach);
+            EVLEARN_NAME(distances)(D, Xt, V, c, d);
+        }
         EVLEARN_NAME(costs)(R, D, sum, family, p, q);
         if (family->power == 1)
             EVLEARN_NAME(masses_squared)(R, none, best, f, empty);
         else
             EVLEARN_NAME(masses_any)(R, none, best, f, empty, family->power);
+        if (beyond) EVLEARN_NAME(settle_far)(R, none, best, far, family, p, empty);
         if (out) {
             for (int t = 0; t < rows; t++) {
                 REAL *to = out + (start + t) * (f + 1);
@@ -237,6 +301,8 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
             continue;
         }
         for (int t = 0; t < TILE; t++) weight[t] = t >= rows ? 0 : weights ? weights[start + t] : 1;
+        if (beyond)
+            for (int t = 0; t < TILE; t++) weight[t] = far[t] && !(empty <= REAL_HUGE) ? 0 : weight[t];
         for (int t = 0; t < TILE; t++) *cost += (double)best[t] * weight[t];
         w[0] += EVLEARN_NAME(raise)(none, weight, family->beta);
         for (int j = 0; j < f; j++) w[j + 1] += EVLEARN_NAME(raise)(R + j * TILE, weight, family->beta);
@@ -251,5 +317,6 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
 #undef TILE
 #undef IS_SINGLE
 #undef REAL_ZERO
+#undef REAL_HUGE
 #undef REAL_EPS
 #undef REAL_POW

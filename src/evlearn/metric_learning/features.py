@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.endings import warn_if_unfinished
 from evlearn.metric_learning.pair_loss import Outcome
-from evlearn.parameters import check_choice, check_integer, check_range, check_real
+from evlearn.parameters import check_choice, check_integer, check_range, check_real, refuse_remote
 
 #: The kernels that `pairwise_kernels` knows and that take any numbers, and "precomputed".
 KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed")
@@ -38,11 +38,13 @@ class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         check_is_fitted(self)
         data = validate_data(self, X, reset=False, dtype=np.float64)
+        check_range("X", data, fitting=False)
         return np.asarray(data @ self.components_.T)
 
     def _read(self, X: Any) -> FloatArray:
         data: FloatArray = validate_data(self, X, dtype=np.float64)
         check_range("X", data, fitting=True)
+        refuse_remote("X", data)
         return data
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -86,6 +88,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self._is_precomputed():
             values = data[:, self.support_]
         else:
+            check_range("X", data, fitting=False)
             values = self._kernel_values(data, self._support_rows)
         return np.asarray(values @ self.dual_coef_.T + self._intercept)
 
@@ -115,6 +118,8 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _read(self, X: Any) -> FloatArray:
         data: FloatArray = validate_data(self, X, dtype=np.float64)
         check_range("X", data, fitting=True)
+        if not self._is_precomputed():
+            refuse_remote("X", data)
         if self._is_precomputed() and data.shape[0] != data.shape[1]:
             raise ValueError(f"X must be square when kernel='precomputed', got shape {data.shape}.")
         return data

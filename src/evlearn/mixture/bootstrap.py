@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from evlearn.belief.types import FloatArray
 from evlearn.endings import warn_caller
 from evlearn.jobs import run_jobs
-from evlearn.mixture.em import Mixture, posterior, run_em, runs_at_a_time
+from evlearn.mixture.em import NOWHERE, Mixture, posterior, run_em, runs_at_a_time
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.units import Units
 from evlearn.parameters import check_shape
@@ -44,7 +44,7 @@ class Replicates(Protocol):
         Returns
         -------
         ndarray of float32 of shape (n_samples, n_components, n_replicates)
-            The probabilities.
+            The probabilities; all zero where the density is so low that a mixture says nothing.
         """
 
 
@@ -80,7 +80,9 @@ class GaussianReplicates:
         """The probabilities of the components under each of them; see `Replicates`."""
         check_shape("X", X, (len(X), len(self.units.centre)))
         with one_blas_thread():
-            return _objects_first(posterior(self.units.to(X), self.mixtures)[1])
+            logs, shares = posterior(self.units.to(X), self.mixtures)
+        shares[np.broadcast_to((logs < NOWHERE)[:, None], shares.shape)] = 0
+        return _objects_first(shares)
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class FittedReplicates:
 
     def posterior(self, X: FloatArray) -> FloatArray:
         """The probabilities of the components under each of them; see `Replicates`."""
-        return _objects_first(np.stack([estimator.predict_proba(X).T for estimator in self.estimators]))
+        return _objects_first(np.stack([_shares(estimator, X) for estimator in self.estimators]))
 
 
 def bootstrap(
@@ -258,6 +260,14 @@ def _from_here(mixture: Any) -> Any:
     if all(name in known for name in starts):
         again.set_params(n_init=1, **{name: getattr(mixture, found) for name, found in starts.items()})
     return again
+
+
+def _shares(estimator: Any, X: FloatArray) -> FloatArray:
+    with np.errstate(all="ignore"):  # of objects that are nowhere
+        shares = np.array(estimator.predict_proba(X).T, dtype=np.float64)
+        if hasattr(estimator, "score_samples"):
+            shares[:, ~(estimator.score_samples(X) >= NOWHERE)] = 0
+    return shares
 
 
 def _objects_first(shares: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy as np
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.kernels.gaussian import expectations, moments
 from evlearn.mixture.covariance_models import MODELS
+from evlearn.parameters import REMOTE
 from evlearn.slices import row_blocks
 
 # What is left of an attribute is rounding below this share of its variance in the component, given the others, and
@@ -18,6 +19,8 @@ from evlearn.slices import row_blocks
 SINGULAR = 1e-12
 # Responsibilities of the runs side by side.
 _NUMBERS_AT_A_TIME = 1 << 20
+#: Log-densities below this are those of objects about which a mixture says nothing.
+NOWHERE = -(REMOTE**2) / 2
 
 
 class Mixture(NamedTuple):
@@ -179,7 +182,7 @@ class _Runs:
     def expect(self, runs: IntArray, reg_covar: float) -> tuple[BoolArray, FloatArray]:
         """The responsibilities for the mixtures; which runs have a singular one, and log-likelihoods."""
         floor = np.square(SINGULAR * self.ranges)
-        expectations(self.Xt, self.shares, self.logs, *self.mixtures, runs, floor, SINGULAR, self.singular)
+        expectations(self.Xt, self.shares, self.logs, *self.mixtures, runs, floor, SINGULAR, self.singular, np.inf)
         # Where volumes are equal, a component that is flat in one direction is endless in others.
         variances = np.diagonal(self.mixtures.covariances[runs], axis1=2, axis2=3)
         endless = ~(variances.max(axis=(1, 2)) <= 1e4 * np.square(self.ranges.max()) + reg_covar)
@@ -206,6 +209,8 @@ def runs_at_a_time(n_objects: int, n_components: int) -> int:
 def posterior(X: FloatArray, mixtures: Mixture) -> tuple[FloatArray, FloatArray]:
     """The log-density of each object, and the probabilities of the components, under each of several mixtures.
 
+    Objects that are a million standard deviations and more from all components get equal probabilities.
+
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
@@ -227,11 +232,11 @@ def posterior(X: FloatArray, mixtures: Mixture) -> tuple[FloatArray, FloatArray]
     for rows in row_blocks(len(X)):
         Xt = np.ascontiguousarray(X[rows].T, dtype=np.float64)
         some, some_logs = np.empty((n_mixtures, c, Xt.shape[1])), np.empty((n_mixtures, Xt.shape[1]))
-        expectations(Xt, some, some_logs, *arrays, runs, floor, 0.0, singular)
+        expectations(Xt, some, some_logs, *arrays, runs, floor, 0.0, singular, REMOTE**2)
         if singular.any():  # of such a mixture nothing is computed
             raise ValueError("a covariance matrix of the mixture is singular; fit it again.")
         logs[:, rows], shares[:, :, rows] = some_logs, some
     return logs, shares
 
 
-__all__ = ["Mixture", "Outcome", "posterior", "run_em", "runs_at_a_time"]
+__all__ = ["NOWHERE", "Mixture", "Outcome", "posterior", "run_em", "runs_at_a_time"]

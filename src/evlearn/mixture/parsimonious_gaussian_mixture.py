@@ -16,7 +16,7 @@ from evlearn.mixture.em import Mixture, Outcome, posterior
 from evlearn.mixture.search import Candidate, Settings, bic, search
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
-from evlearn.parameters import check_choice, check_integer, check_range, check_real
+from evlearn.parameters import check_choice, check_integer, check_range, check_real, refuse_remote
 
 
 class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -158,6 +158,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         """
         self._check_parameters()
         data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        refuse_remote("X", data)
         self.component_numbers_ = _numbers(self.n_components, len(data))
         self.covariance_models_ = _models(self.covariance_models, data.shape[1])
         units = Units.of(data)

@@ -55,7 +55,8 @@ class Units(NamedTuple):
         ndarray of shape (n_samples, n_features)
             Their coordinates.
         """
-        return np.asarray((data.astype(np.float64, copy=False) - self.centre) / self.scale)
+        with np.errstate(over="ignore"):
+            return np.asarray((data.astype(np.float64, copy=False) - self.centre) / self.scale)
 
     def mixture_from(self, mixture: Mixture) -> Mixture:
         """A mixture of coordinates, as one of the data.
