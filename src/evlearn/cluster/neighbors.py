@@ -176,10 +176,10 @@ class _Search:
             with config_context(working_memory=_WORKING_MEMORY):
                 apart, found = self.brute.kneighbors(self._near_origin(rows), n_neighbors=n_neighbors)
             found = self.known[found]
-            if self.euclidean:
-                for block in row_blocks(len(rows), max(BLOCK // (n_neighbors * rows.shape[1]), 1)):
-                    apart[block] = _euclidean(rows[block], self.data, found[block])
             if self.centre is not None:
+                for block in row_blocks(len(rows), max(BLOCK // (n_neighbors * rows.shape[1]), 1)):
+                    direct = _euclidean(rows[block], self.data, found[block])
+                    apart[block] = direct if self.euclidean else direct**2
                 self._directly(rows, apart, found)
         check_finite(apart, self.metric)
         return apart, found
