@@ -72,7 +72,6 @@ def test_the_same_numbers_have_one_digest_and_others_another():
     assert {digest_of_data(one) for one in same} == {digest}
     others = [numbers[::-1], numbers.T, numbers[:-1], np.nextafter(numbers, np.inf), numbers.reshape(15, 4)]
     assert len({digest_of_data(one) for one in others} | {digest}) == len(others) + 1
-    assert digest_of_data(np.array([[0.0]])) == digest_of_data(np.array([[-0.0]]))
     assert digest_of_data(sparse.csr_matrix(X)) == digest_of_data(sparse.coo_matrix(X))
     assert digest_of_data(sparse.csr_matrix(X)) != digest_of_data(sparse.csr_matrix(NEW))
     assert digest_of_data("rows.parquet") is None

@@ -42,5 +42,4 @@ def digest_of_data(X: Any) -> str | None:
 def _add(digest: Any, values: Any) -> None:
     digest.update(repr(values.shape).encode())
     for block in row_blocks(len(values)):
-        # Zero is added because it makes one number of 0 and -0.
-        digest.update(np.ascontiguousarray(values[block], dtype=np.float64) + 0.0)
+        digest.update(np.ascontiguousarray(values[block], dtype=np.float64))
