@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from evlearn.belief import FocalSets
 from evlearn.cluster import EVCLUS, RECM, ECMdd, EKNNClus, delta_bel
-from evlearn.cluster.pairs import symmetrize
+from evlearn.cluster.irqp import random_masses
+from evlearn.cluster.pairs import AllPairs, Transform, draw_partners, symmetrize
 
 random = np.random.RandomState(0)
 X = np.vstack([random.normal(size=(10, 2)), random.normal(size=(10, 2)) + 6])
@@ -59,3 +61,32 @@ def test_both_objects_of_a_pair_list_each_other_with_the_target_of_the_pair():
             listed.append((i, j))
     given = [*zip(owners.tolist(), partners.ravel().tolist(), strict=True)]
     assert sorted(listed) == sorted(given + [(j, i) for i, j in given])
+
+
+def test_the_rank_of_a_dissimilarity_is_the_share_of_those_that_are_not_larger():
+    transform = Transform("rank", 1.0, np.array([1.0, 2.0, 2.0, 4.0]))
+    found = transform(np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 9.0]))
+    np.testing.assert_array_equal(found, [0, 0.25, 0.25, 0.75, 0.75, 1, 1])
+
+
+def test_everybody_draws_others_and_never_itself():
+    random = np.random.RandomState(0)
+    np.testing.assert_array_equal(draw_partners(2, 1, random), [[1], [0]])
+    everyone = np.sort(draw_partners(5, 4, random), axis=1)
+    np.testing.assert_array_equal(everyone, [np.delete(np.arange(5), i) for i in range(5)])
+
+
+def test_with_several_forms_no_pair_of_an_object_with_itself_counts():
+    random, sets, n = np.random.RandomState(0), FocalSets.simple(3), 9
+    forms = np.stack([sets.conflict_matrix, sets.same_singleton_matrix])
+    M = random_masses(n, len(sets), random)
+    targets = random.uniform(size=(2, n, n))
+    targets = (targets + targets.swapaxes(1, 2)) / 2
+    expected = sum(
+        (M[i] @ form @ M[j] - target[i, j]) ** 2
+        for form, target in zip(forms, targets, strict=True)
+        for i in range(n)
+        for j in range(i)
+    )
+    found = AllPairs(np.hstack(list(targets))).residuals(M, np.concatenate(M @ forms))
+    assert found == pytest.approx(expected, rel=1e-12)
