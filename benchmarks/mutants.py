@@ -2,9 +2,8 @@
 
 Each mutant of `mutant_list` is put into a copy of the tree that has no folder ``shared`` beside it; a kernel that
 is touched is compiled anew. Then the tests that belong to the file are run. A mutant is killed if one of them
-fails, or if they take much longer than they should. Tests with a Dask cluster are left out: on a busy machine they
-may fail by themselves. Needs the virtual environment of an editable install to be active, for meson and ninja.
-With names of files, such as ``cluster/pairs.py``, only their mutants are tried again.
+fails, or if they take much longer than they should. Needs the virtual environment of an editable install to be
+active, for meson and ninja. With names of files, such as ``cluster/pairs.py``, only their mutants are tried again.
 """
 
 import contextlib
@@ -30,7 +29,9 @@ SECONDS = 900
 # What tests import takes longer to load than most mutants to be killed: it is loaded once, and runs are forks.
 LOADED_ONCE = ("numpy", "scipy.stats", "hypothesis", "pandas", "polars", "sklearn.cluster", "sklearn.pipeline")
 LOADED_ONCE += ("sklearn.utils.estimator_checks", "sklearn.neighbors", "sklearn.datasets")
-OPTIONS = ("-x", "-q", "-m", "not size", "-k", "not dask", "-p", "no:cacheprovider", "--tb=no")
+# Dask clusters and clocks fail by themselves on a busy machine.
+OPTIONS = ("-x", "-q", "-m", "not size", "-k", "not dask and not is_quick and not slow_down and not slow_the")
+OPTIONS += ("-p", "no:cacheprovider", "--tb=no")
 # For processes that tests start: the loader of an editable install would find the original instead of the copy.
 SITECUSTOMIZE = """
 import sys

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from evlearn.belief import FocalSets
-from evlearn.cluster.irqp import Penalty
+from evlearn.cluster.irqp import Penalty, descend, random_masses, stratified
+from evlearn.cluster.pairs import AllPairs
 from evlearn.constraints import PairwiseConstraints
 
 SETS = FocalSets.full(2)
@@ -35,3 +36,25 @@ def test_the_penalty_is_a_mean_over_all_constraints():
     masses = np.array([FIRST, SECOND, FIRST, FIRST])
     # Broken are the must-link of 0 and 1 and the cannot-link of 2 and 3: two of four.
     assert Penalty.of(constraints, 1.0, SETS).value(masses) == pytest.approx(2.0)
+
+
+def test_where_a_descent_ends_does_not_depend_on_the_unit_of_the_objective():
+    random = np.random.RandomState(0)
+    delta = random.uniform(size=(30, 30))
+    delta = np.triu(delta, k=1) + np.triu(delta, k=1).T
+    start = random_masses(30, len(SETS), random)
+    plain, *others = (
+        descend(AllPairs(delta), start, SETS, eta=eta, tol=1e-4, max_iter=200) for eta in (1.0, 2.0**-20, 2.0**20)
+    )
+    assert 3 < len(plain.history) < 200
+    for other, unit in zip(others, (2.0**-20, 2.0**20), strict=True):
+        np.testing.assert_allclose(other.history, unit * np.array(plain.history), rtol=1e-9)
+
+
+@pytest.mark.parametrize("counts", [[90, 10], [10, 90], [30, 60, 10], [1, 1, 98]])
+def test_a_sample_by_labels_has_every_label_in_its_share(counts):
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
+    chosen = stratified(labels, 20, np.random.RandomState(0))
+    assert len(np.unique(chosen)) == 20
+    shares = np.bincount(labels[chosen], minlength=len(counts))
+    assert (np.abs(shares - 0.2 * np.array(counts)) <= 1).all()

@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from evlearn.belief import FocalSets
 from evlearn.cluster import RECM
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
+from evlearn.cluster.relational import RelationalModel
 from evlearn.cluster.squares import missing_to_euclidean
 from evlearn.datasets import load_butterfly, make_fourclass
 
@@ -476,3 +477,17 @@ def test_several_thousand_objects_take_seconds():
     X = random.standard_normal((4000, 10)) + 6 * np.eye(10)[y]
     model = RECM(5, init="kmeans", random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.9
+
+
+def test_a_square_below_zero_counts_as_a_very_small_one_and_not_as_none():
+    # Objects 0 and 1 are 4 apart and object 2 is 1 from each: its square to their mean is 1 - 16 / 4, minus three.
+    squares = np.array([[0.0, 16, 1], [16, 0, 1], [1, 1, 0]])
+    costs = SetCosts.ecm(FocalSets.singletons(2), alpha=1.0, beta=3.0, delta=1.0)
+    weights = np.array([[0.5, 0.5, 0], [0, 0, 1]])
+    model, means = RelationalModel.undecided(costs, squares).move(weights, squares)
+    found, clipped = model.costs_at(means)
+    assert clipped
+    assert 0 < found[2, 1] <= 1e-9 * squares.mean()
+    np.testing.assert_allclose(found[:2], [[1, 4, 1], [1, 4, 1]])  # what distances say where they are possible
+    assert found[2, 2] == 0  # object 2 is where the second prototype is, and so belongs to it
+    np.testing.assert_array_equal(model.assign(squares)[2], [0, 0, 1])

@@ -37,3 +37,28 @@ def test_the_noise_of_the_draws_fades_as_the_sweeps_go_on():
     early, late = (np.mean([change_of_sweep(one) for one in some]) for some in ((8, 9, 10), (148, 149, 150)))
     # After t sweeps beyond the first ten a row weighs t / 20 times the mean curvature: seven times, in the end.
     assert late < early / 5
+
+
+def test_partners_come_from_outside_the_block():
+    focal_sets, X = FocalSets.simple(2), np.arange(12.0)[:, None]
+    compared = []
+
+    def apart(one, other):
+        compared.append((one[0], other[0]))
+        return abs(one[0] - other[0])
+
+    descend_stochastic(
+        X,
+        random_masses(12, len(focal_sets), np.random.RandomState(0)),
+        focal_sets,
+        Transform("exponential", 5.0),
+        apart,
+        n_partners=4,
+        block_size=5,
+        tol=0,
+        max_iter=10,
+        random=np.random.RandomState(0),
+    )
+    assert len(compared) == 10 * 12 * 4
+    assert all(one != other for one, other in compared)
+    assert {other for _, other in compared} == set(X[:, 0])
