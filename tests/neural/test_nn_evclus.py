@@ -620,3 +620,130 @@ def test_chosen_sets_carry_the_masses():
     model = NNEVCLUS(3, focal_sets=family, random_state=0).fit(X)
     assert model.focal_sets_ == family
     assert model.masses_.shape == (200, 5)
+
+
+# Far away, and no number
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "rmsprop"])
+@pytest.mark.parametrize("remote", [1e8, 1e12, 1e16])
+@quick
+def test_one_remote_sample_changes_no_target_of_the_others(solver, remote):
+    data = np.vstack([X[:80], [[remote, remote]]])
+    model = NNEVCLUS(2, solver=solver, d0=5.0, max_iter=10, random_state=0).fit(data)
+    near = NNEVCLUS(2, solver=solver, d0=5.0, max_iter=10, random_state=0).fit(X[:80])
+    pairs = np.triu_indices(81, 1)
+    found = model.transformed_dissimilarities_[(pairs[0] < 80) & (pairs[1] < 80)]
+    np.testing.assert_allclose(found, near.transformed_dissimilarities_, rtol=0, atol=1e-5)
+
+
+def test_single_precision_refuses_what_it_cannot_square():
+    with pytest.raises(ValueError, match=r"1e\+20 times d0=1 away from the median, and the squares"):
+        NNEVCLUS(2, solver="rmsprop", d0=1.0, random_state=0).fit(np.vstack([X, [[1e20, 0]]]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("settings", [{}, {"standardize": False}, {"outlier_model": "svm"}], ids=str)
+@quick
+def test_samples_far_beyond_the_training_set_are_outliers_and_never_sure_of_a_cluster(dtype, settings):
+    model = NNEVCLUS(4, dtype=dtype, max_iter=20, random_state=0, **settings).fit(X + 1e5)
+    far = np.array([[1e12, 0], [0, -1e20], [1e39, 1e39], [1e200, 0], [1.7e308, -1.7e308]])
+    said = model.predict_mass(far)
+    np.testing.assert_array_equal(said.masses[:, 0], 1)
+    assert said.outliers().all()
+    np.testing.assert_array_equal(model.predict_mass(np.full((1, 2), -3.4e38, np.float32)).masses[:, 0], 1)
+    assert not (model.predict_mass(X + 1e5).masses[:, 0] == 1).any()
+
+
+@quick
+def test_values_whose_squares_vanish_are_refused():
+    with pytest.raises(ValueError, match="whose squares are lost"):
+        NNEVCLUS(2).fit(X * 1e-200)
+
+
+@quick
+def test_a_loss_that_is_never_a_number_is_an_error_and_not_convergence():
+    with pytest.raises(ValueError, match=r"the loss was never a finite number.*lower learning_rate"):
+        NNEVCLUS(2, solver="rmsprop", learning_rate=1e30, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_dissimilarities_that_are_no_numbers_are_named(wrong):
+    given = pairwise_distances(X)
+    given[3, 4] = given[4, 3] = wrong
+    with pytest.raises(ValueError, match="dissimilarities has values that are missing, infinite or no numbers"):
+        NNEVCLUS(2).fit(X, dissimilarities=given)
+
+
+# What torch draws
+
+
+def with_dropout():
+    return torch.nn.Sequential(
+        torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(8, 4)
+    )
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "adam", "rmsprop"])
+@quick
+def test_networks_that_draw_repeat_with_the_seed_and_leave_the_draws_of_the_user_alone(solver):
+    method = NNEVCLUS(2, network=with_dropout(), solver=solver, max_iter=5, random_state=0)
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    first = method.fit(X).masses_
+    assert torch.equal(torch.rand(3), expected)
+    np.testing.assert_array_equal(clone(method).fit(X).masses_, first)
+
+
+@quick
+def test_a_training_with_draws_goes_on_from_its_checkpoint_as_if_nothing_had_been(tmp_path, monkeypatch):
+    monkeypatch.setattr("evlearn.cluster.checkpoints._SECONDS", 0.0)
+
+    class Interrupted(NNEVCLUS):
+        def _report(self, number, loss):
+            if number == 3:
+                raise KeyboardInterrupt
+
+    settings = {"network": with_dropout(), "solver": "rmsprop", "max_iter": 8, "random_state": 0, "verbose": 1}
+    expected = NNEVCLUS(2, **settings).fit(X)
+    Interrupted.__name__ = "NNEVCLUS"
+    path = tmp_path / "state.npz"
+    Interrupted(2, checkpoint=path, **settings).fit(X)
+    assert path.exists()
+    found = NNEVCLUS(2, checkpoint=path, **settings).fit(X)
+    assert found.objective_history_.tolist() == expected.objective_history_.tolist()
+
+
+@quick
+def test_layers_that_are_not_trained_may_be_in_a_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setattr("evlearn.cluster.checkpoints._SECONDS", 0.0)
+    network = with_dropout()
+    network[0].requires_grad_(False)
+    model = NNEVCLUS(
+        2, network=network, solver="rmsprop", max_iter=3, random_state=0, checkpoint=tmp_path / "s.npz"
+    )
+    assert model.fit(X).n_iter_ == 3
+
+
+@quick
+def test_held_out_samples_are_judged_as_new_ones_are():
+    network = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 4))
+    model = NNEVCLUS(
+        2, network=network, solver="rmsprop", validation_fraction=0.5, max_iter=1, init="random", random_state=0
+    ).fit(X)
+    # Five mini-batches, and two samples at first, to see what the network gives; none of those that are held out.
+    assert int(model.network_.body[1].num_batches_tracked) == 6
+
+
+def test_a_fit_within_inference_mode_is_a_fit():
+    with torch.inference_mode():
+        model = NNEVCLUS(2, max_iter=1000, random_state=0).fit(X[:50])
+    assert model.objective_history_[-1] < model.objective_history_[0]
+
+
+def test_outlier_models_without_a_seed_get_one():
+    first, second = (
+        NNEVCLUS(2, outlier_model=IsolationForest(n_estimators=5), random_state=0).fit(X[:50]) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.masses_, second.masses_)

@@ -117,6 +117,8 @@ def make_dissimilarity(rows: Rows, given: Any, metric: Any) -> Dissimilarity:
             f"dissimilarities must be a square matrix of the {len(rows)} objects, a function of two sets of "
             f"rows or a fitted transformer, got an array of shape {matrix.shape}."
         )
+    if matrix.dtype.kind not in "fiub" or not np.isfinite(matrix).all():
+        raise ValueError("dissimilarities has values that are missing, infinite or no numbers; mend these first.")
     return Dissimilarity(symmetric_dissimilarities(matrix), metric)
 
 
@@ -153,7 +155,7 @@ def make_transform(
     """
     chosen = some(len(rows), _SCALE_SAMPLE, random)
     sample = take(rows, chosen)
-    check_range("X", np.asarray(sample, dtype=np.float64), fitting=False)
+    check_range("X", np.asarray(sample, dtype=np.float64), fitting=True)
     square = dissimilarity.square(chosen, sample)
     used = square[~np.eye(len(chosen), dtype=bool)]
     ranks = np.sort(used) if isinstance(kind, str) and kind == "rank" else None

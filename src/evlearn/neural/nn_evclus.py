@@ -4,7 +4,7 @@ import copy
 import os
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -38,7 +38,7 @@ from evlearn.neural.objects import ArrayObjects, Objects, RowObjects
 from evlearn.neural.problem import Problem
 from evlearn.neural.reading import Reader, make_reader, some, take
 from evlearn.neural.starts import example_masses, imitate
-from evlearn.neural.training import Batches, Training, known_loss, train_in_batches, train_whole
+from evlearn.neural.training import Batches, Training, known_loss, own_draws, train_in_batches, train_whole
 from evlearn.parameters import check_choice, check_flag, check_integer, check_range, check_real
 from evlearn.threads import SharedLimit
 
@@ -108,9 +108,9 @@ class NNEVCLUS(RowwiseClusterer):
     patience : int, default=20
         With "rmsprop": how many epochs may pass without a better loss.
     outlier_model : None, "svm" or estimator, default=None
-        What tells rows that are unlike the training set: None does not; "svm" is a one-class support vector
-        machine with ``nu=0.2`` and ``gamma=0.2``; or any estimator with ``decision_function``, which sees what the
-        network sees.
+        What tells rows that are unlike the training set: None does so only of rows a million times as far away;
+        "svm" is a one-class support vector machine with ``nu=0.2`` and ``gamma=0.2``; or any estimator with
+        ``decision_function``, which sees what the network sees.
     outlier_link : {"r", "paper"}, default="r"
         How its scores become mass of the empty set: as in R's package, where it vanishes fast inside the data, or
         as the paper prints it.
@@ -315,7 +315,7 @@ class NNEVCLUS(RowwiseClusterer):
             The fitted estimator.
         """
         self._check_parameters()
-        with one_torch_thread(), self._opened(X, reset=True) as rows:
+        with one_torch_thread(), torch.inference_mode(False), self._opened(X, reset=True) as rows:
             self._train(X, rows, labels, constraints, dissimilarities)
         if not is_elsewhere(X):
             self._name_objects(X)
@@ -387,18 +387,25 @@ class NNEVCLUS(RowwiseClusterer):
         partners = self._partners(len(rows), random) if solver != "rmsprop" else None
         best: tuple[Training, EvidentialNetwork] | None = None
         for seed in random.randint(np.iinfo(np.int32).max, size=self.n_init):
-            network = self._make_network(problem, int(seed))
-            if self.init == "evclus":
-                imitate(network, problem.objects, *example_masses(problem, np.random.RandomState(seed)))
-            if solver == "rmsprop":
-                training = self._in_batches(network, problem, int(seed))
-            else:
-                training = self._whole(network, problem, partners, solver)
+            draws = own_draws(int(seed), problem.losses.conflict.device)
+            with nullcontext() if self.network is None else draws:
+                network = self._make_network(problem, int(seed))
+                if self.init == "evclus":
+                    imitate(network, problem.objects, *example_masses(problem, np.random.RandomState(seed)))
+                if solver == "rmsprop":
+                    training = self._in_batches(network, problem, int(seed))
+                else:
+                    training = self._whole(network, problem, partners, solver)
             if best is None or training.objective < best[0].objective:
                 best = (training, network)
             if training.interrupted:
                 break
         assert best is not None
+        if not (np.isfinite(best[0].objective) or best[0].interrupted):
+            raise ValueError(
+                f"the loss was never a finite number, with d0={problem.transform.d0:.3g}; lower learning_rate, l2 "
+                "or xi where you raised them, or change the scale of X or d0."
+            )
         self._finish(problem, *best, random)
 
     def _pose(
@@ -509,8 +516,7 @@ class NNEVCLUS(RowwiseClusterer):
 
     def _make_network(self, problem: Problem, seed: int) -> EvidentialNetwork:
         reader, focal_sets, like = problem.reader, problem.focal_sets, problem.losses.conflict
-        with torch.random.fork_rng(devices=[]):  # networks draw weights from torch's own source
-            torch.manual_seed(seed)
+        with own_draws(seed, like.device):  # networks draw weights from torch's own source
             body = self._layers(reader, focal_sets) if self.network is None else copy.deepcopy(self.network)
             draw_weights(body)
         link = None if reader.outlier_model is None else OutlierLink(self.outlier_link)
@@ -567,6 +573,7 @@ class NNEVCLUS(RowwiseClusterer):
             patience=self.patience,
             tol=self.tol,
             seed=seed,
+            draws=self.network is not None,
         )
         checkpoint = self._open_checkpoint(problem)
         training = train_in_batches(

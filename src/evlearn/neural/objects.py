@@ -14,6 +14,11 @@ from evlearn.neural.dissimilarity import Dissimilarity
 from evlearn.neural.model import as_tensor
 from evlearn.neural.reading import Reader, take
 
+#: Times d0: beyond it, the rounding of products is no longer small beside the targets. Then distances are direct
+#: differences, which take several times as long.
+_FARTHEST = 18.0
+_DIRECT = "donot_use_mm_for_euclid_dist"
+
 
 class Seen(NamedTuple):
     """What a network sees of some objects.
@@ -94,8 +99,17 @@ class Objects(ABC):
 
     def _compared(self, rows: FloatArray) -> Tensor:
         features = self._dissimilarity.features(rows)
-        # Centred, because large numbers leave nothing of small distances.
-        return as_tensor((features - features.mean(axis=0)) / self._transform.d0, self._like)  # type: ignore[no-any-return]
+        # Centred, because large numbers leave nothing of small distances; and where some are, not on their mean.
+        apart = (features - features.mean(axis=0)) / self._transform.d0
+        if np.abs(apart).max(initial=0) > _FARTHEST:
+            apart = (features - np.median(features, axis=0)) / self._transform.d0
+        largest = float(np.abs(apart).max(initial=0))
+        if not largest < 0.1 * torch.finfo(self._like.dtype).max ** 0.5:
+            raise ValueError(
+                f"X has samples that are {largest:.3g} times d0={self._transform.d0:.3g} away from the median, "
+                "and the squares of such numbers are lost; remove these samples, or raise d0."
+            )
+        return as_tensor(apart, self._like)  # type: ignore[no-any-return]
 
 
 class ArrayObjects(Objects):
@@ -220,5 +234,8 @@ def exponential_targets(features: Tensor) -> Tensor:
     """
     rate = float(np.log(0.05))
     half = (features * features).sum(dim=1) * rate
+    # Products leave little of the differences of others, or nothing, where some are far away.
+    if not bool((half >= rate * _FARTHEST**2).all()):
+        return torch.cdist(features, features, compute_mode=_DIRECT).square_().mul_(rate).expm1_().neg_()
     squares = torch.addmm(half[:, None] + half[None, :], features, features.T, alpha=-2 * rate)
     return squares.clamp_(max=0).expm1_().neg_()

@@ -8,11 +8,13 @@ from sklearn.base import clone
 from sklearn.svm import OneClassSVM
 from sklearn.utils.random import sample_without_replacement
 
-from evlearn.belief.types import FloatArray, IntArray
+from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.blocks import Rows
+from evlearn.cluster.base import with_seed
 from evlearn.parameters import check_choice
 
 _OUTLIER_SAMPLE = 5000
+_FAR = 1e6  # deviations; among fewer than a million million rows, none is so far from the mean
 _LOST = 1e-10  # of the largest: a component that is rounding
 
 
@@ -28,14 +30,20 @@ class Reader:
         Rows are projected to these; None takes them as they are.
     scale : ndarray of shape (n_inputs,)
         What inputs are divided by.
-    outlier_model : object or None
+    outlier_model : object or None, default=None
         Its ``decision_function`` of the inputs is the score of a row.
+    middle : ndarray of shape (n_inputs,) or float, default=0.0
+        The mean of the inputs of the training set.
+    reach : float, default=inf
+        Inputs that are farther from the middle say nothing to the network.
     """
 
     mean: FloatArray
     components: FloatArray | None
     scale: FloatArray
     outlier_model: Any = None
+    middle: Any = 0.0
+    reach: float = float("inf")
 
     def inputs(self, rows: FloatArray) -> FloatArray:
         """What the network sees.
@@ -50,8 +58,24 @@ class Reader:
         ndarray of shape (n, n_inputs)
             Inputs, in double precision.
         """
-        centred = np.asarray(rows, dtype=np.float64) - self.mean
-        return (centred if self.components is None else centred @ self.components.T) / self.scale
+        with np.errstate(over="ignore", invalid="ignore"):  # of rows that are far away, see `are_far`
+            centred = np.asarray(rows, dtype=np.float64) - self.mean
+            return (centred if self.components is None else centred @ self.components.T) / self.scale
+
+    def are_far(self, inputs: FloatArray) -> BoolArray:
+        """Which rows are so far from the training set that a network can only guess.
+
+        Parameters
+        ----------
+        inputs : ndarray of shape (n, n_inputs)
+            What the network would see.
+
+        Returns
+        -------
+        ndarray of bool of shape (n,)
+            Whether they are; also those whose inputs are no finite numbers.
+        """
+        return ~np.asarray((np.abs(inputs - self.middle) <= self.reach).all(axis=1))
 
     def scores(self, inputs: FloatArray) -> FloatArray | None:
         """How much rows are like the training set: positive among it, negative far from it.
@@ -124,14 +148,18 @@ def make_reader(
         _, strengths, components = np.linalg.svd(centred, full_matrices=False)
         components = components[: max(1, min(n_components, int((strengths > _LOST * strengths[0]).sum())))]
         deviation = (centred @ components.T).std(axis=0)
+    middle: Any = 0.0
+    reach = _FAR
     if not standardize:
+        reach *= float(deviation.max()) or 1.0
         deviation = np.ones(len(deviation))
-        mean = np.zeros(len(mean)) if components is None else mean
-    reader = Reader(mean, components, np.where(deviation > 0, deviation, 1.0))
+        if components is None:
+            mean, middle = np.zeros(len(mean)), mean
+    reader = Reader(mean, components, np.where(deviation > 0, deviation, 1.0), middle=middle, reach=reach)
     if outlier_model is None:
         return reader
     inputs = reader.inputs(take(rows, some(len(rows), _OUTLIER_SAMPLE, random)))
-    return replace(reader, outlier_model=_make_outlier_model(outlier_model).fit(inputs))
+    return replace(reader, outlier_model=with_seed(_make_outlier_model(outlier_model), random).fit(inputs))
 
 
 def _make_outlier_model(given: Any) -> Any:

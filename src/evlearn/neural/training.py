@@ -1,7 +1,9 @@
 """Training: all objects at once, or mini-batches of objects with all pairs among them."""
 
 import copy
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +25,8 @@ _LBFGS_CHUNK, _LBFGS_MEMORY = 10, 50
 _PLATEAU = 0.3  # of the patience: then the learning rate is halved
 _SLOWEST = 1 / 64  # of the learning rate: then the training ends
 _JUDGED = 2000  # objects that are held out, and judged at once
+
+_DRAWING = threading.RLock()
 
 Report = Callable[[int, float], None]
 
@@ -99,6 +103,43 @@ def known_loss(masses: Tensor, stress: Tensor, network: EvidentialNetwork, losse
         stress = stress + losses.constraints(first, second, torch.from_numpy(known.must).to(masses.device))
     total: Tensor = stress + losses.weights(network.body)
     return total
+
+
+@contextmanager
+def own_draws(seed: int, device: torch.device) -> Iterator[None]:
+    """Let torch draw from a seed of our own for a while; what the user draws afterwards does not change.
+
+    Parameters
+    ----------
+    seed : int
+        The seed.
+    device : torch.device
+        Where the network is.
+
+    Yields
+    ------
+    None
+        While it lasts.
+    """
+    # There is one source for all threads.
+    with _DRAWING, torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        reseed(seed, device)
+        yield
+
+
+def reseed(seed: int, device: torch.device) -> None:
+    """Seed what torch draws from on the CPU and on the device, and nothing else.
+
+    Parameters
+    ----------
+    seed : int
+        The seed.
+    device : torch.device
+        Where the network is.
+    """
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(seed)
 
 
 # All objects at once
@@ -230,6 +271,8 @@ class Batches:
         By what share a loss must be lower to be better.
     seed : int
         The seed.
+    draws : bool
+        Whether the network may draw numbers itself, as a dropout does: these depend on no earlier epoch either.
     """
 
     size: int
@@ -241,6 +284,7 @@ class Batches:
     patience: int
     tol: float
     seed: int
+    draws: bool
 
     def divide(self, n_objects: int) -> tuple[IntArray, IntArray]:
         """The objects to train with, and those that are held out.
@@ -338,6 +382,8 @@ class _Run:
     def epoch(self) -> float:
         """Look at all objects once, and return the loss."""
         random = np.random.RandomState([self._batches.seed, self.training.n_iter])
+        if self._batches.draws:
+            reseed(self._batches.seed + self.training.n_iter, self._losses.conflict.device)
         parts = np.array_split(self._train[random.permutation(len(self._train))], self._n_parts)
         total: Any = 0.0
         for part, known in zip(parts, self._known.parts(self._n_parts, random), strict=True):
@@ -375,8 +421,10 @@ class _Run:
 
     def _judge(self) -> float:
         """The loss of what is held out, without penalties."""
+        self._network.eval()
         with torch.no_grad():
             masses = self._network(*self._objects.see(self._held))
+            self._network.train()
             return float(self._losses.all_pairs(masses, self._objects.targets(self._held)))
 
     def _note(self, value: float) -> None:
@@ -414,8 +462,10 @@ class _Run:
             arrays[f"now_{name}"] = weights.cpu().numpy()
             arrays[f"best_{name}"] = self.training.state[name].cpu().numpy()
         for k, weights in enumerate(self._network.parameters()):
-            arrays[f"squares_{k}"] = self._optimizer.state[weights]["square_avg"].cpu().numpy()
-            arrays[f"step_{k}"] = np.asarray(float(self._optimizer.state[weights]["step"]))
+            # Weights that are not trained have no state.
+            state = self._optimizer.state.get(weights, {})
+            arrays[f"squares_{k}"] = state.get("square_avg", torch.zeros_like(weights)).detach().cpu().numpy()
+            arrays[f"step_{k}"] = np.asarray(float(state.get("step", 0.0)))
         return arrays
 
     def restore(self, arrays: dict[str, Any]) -> None:
