@@ -332,3 +332,17 @@ def test_a_remote_training_sample_does_not_make_a_classifier_sure_of_everything(
     model = EvidentialKNNClassifier().fit(X, y)
     assert model.score(np.delete(X, FAR, axis=0), np.delete(y, FAR)) == 1
     assert model.predict_mass(np.full((1, 3), 1e4)).masses[0, -1] > 0.99
+
+
+@pytest.mark.parametrize("settings", [{}, {"standardize": False}, {"outlier_model": "svm"}])
+def test_a_network_says_nothing_about_samples_far_away(settings):
+    neural = pytest.importorskip("evlearn.neural", exc_type=ImportError)
+    for dtype, values in (("float32", SINGLE), ("float64", DOUBLE)):
+        X, _ = blobs(dtype)
+        model = neural.NNEVCLUS(2, random_state=0, **settings).fit(X)
+        for value in values:
+            for row in far_rows(value, dtype):
+                np.testing.assert_array_equal(model.predict_mass(row[None]).masses, [[1, 0, 0, 0]])
+            X[FAR] = value
+            with pytest.raises(ValueError, match="values of up to"):
+                neural.NNEVCLUS(2, random_state=0, **settings).fit(X)

@@ -23,9 +23,10 @@ _WORKING_MEMORY = 32
 # The share of its distance from the origin from which a row should be apart from its neighbours: nearer, and its
 # squared distances, as sums of products, would have less than half of their digits. By the bytes of a number.
 _LOST = {4: 1e-3, 8: 1e-4}
-# A mean that is so many times farther from the median than half of the rows is moved by something remote.
+# A mean that is so many times farther from most of some rows than these are from each other may have been moved by
+# something remote.
 _MOVED = 100.0
-_MIDDLE_ROWS = 1000
+_MIDDLE_ROWS = 20
 _EUCLIDEAN = ("euclidean", "l2", "minkowski")
 
 
@@ -239,14 +240,14 @@ def check_finite(distances: FloatArray, metric: Any) -> None:
 
 
 def _middle(data: FloatArray) -> FloatArray:
-    """The mean; or, if something remote has moved it away from all the rest, the median."""
+    """The mean; or, if it is away from all rows, as something remote makes it, the median."""
     mean = data.mean(axis=0)
     some = data[:: -(-len(data) // _MIDDLE_ROWS)]
-    median = np.median(some, axis=0)
-    with np.errstate(over="ignore"):
-        apart = float(np.median(np.abs(some - median).max(axis=1)))
-        moved = float(np.abs(mean - median).max())
-    return np.asarray(median if not moved <= _MOVED * apart and apart > 0 else mean)
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.abs(np.diff(some, axis=0)).max(axis=1)
+        if (np.abs(some[1:] - mean).max(axis=1) > _MOVED * steps).mean() < 0.5:
+            return np.asarray(mean)
+    return np.median(data, axis=0)
 
 
 def _few_copies(data: FloatArray, most: int) -> IntArray:

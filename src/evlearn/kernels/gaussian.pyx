@@ -17,7 +17,7 @@ cdef extern from "gaussian.h" nogil:
     void evlearn_add_products(double* S, const double* tile, const double* weights, int d) noexcept
 
 cdef double LOG_2_PI = 1.8378770664093454836
-cdef double HUGE = 1e300
+cdef double HUGE = 5e299
 
 
 def moments(
@@ -100,6 +100,29 @@ cdef bint invert_factor(
     return True
 
 
+cdef void share_far(
+    const double* joint, const double* constants, int c, double reach, double* shares, Py_ssize_t stride, double* logs
+) noexcept nogil:
+    """The probabilities and the log-density of one object that is far from all components, from its log-densities."""
+    cdef double nearest = HUGE, largest = -HUGE, total = 0.0, value, square
+    cdef int k
+    for k in range(c):
+        value = joint[k * EVLEARN_OBJECTS]
+        if not value > -HUGE:
+            value = -HUGE
+        largest = max(largest, value)
+        square = 2 * (constants[k] - value)
+        if square < nearest and isfinite(square):
+            nearest = square
+    for k in range(c):
+        value = joint[k * EVLEARN_OBJECTS]
+        shares[k * stride] = exp(value - largest) if value > -HUGE else 0.0
+        total += shares[k * stride]
+    for k in range(c):
+        shares[k * stride] = shares[k * stride] / total if nearest <= reach and total > 0 else 1.0 / c
+    logs[0] = largest + (log(total) if total > 0 else 0.0)
+
+
 def expectations(
     const double[:, ::1] Xt, double[:, :, ::1] shares, double[:, ::1] logs, const double[:, ::1] proportions,
     const double[:, :, ::1] means, const double[:, :, :, ::1] covariances, const Py_ssize_t[::1] runs,
@@ -121,13 +144,14 @@ def expectations(
         double* constants = triangles + c * d * d
         double* tile = constants + c
         double* joint = tile + d * EVLEARN_OBJECTS
-        double log_volume, largest, total, value, nearest
+        double log_volume, largest, total, value, least
     if work == NULL:
         raise MemoryError
     with nogil:
         for t in range(runs.shape[0]):
             r = runs[t]
             singular[r] = False
+            least = 0.0
             for k in range(c):
                 if not invert_factor(
                     triangles + k * d * d, &log_volume, &covariances[r, k, 0, 0], d, &floor[0], share
@@ -135,8 +159,10 @@ def expectations(
                     singular[r] = True
                     break
                 constants[k] = log(proportions[r, k]) - log_volume - 0.5 * d * LOG_2_PI
+                least = min(least, constants[k])
             if singular[r]:
                 continue
+            least = (least if isfinite(least) else 0.0) - 0.5 * reach
             for block in range(blocks):
                 start = block * EVLEARN_OBJECTS
                 count = <int>min(n - start, EVLEARN_OBJECTS)
@@ -144,25 +170,21 @@ def expectations(
                     evlearn_differences(tile, &Xt[0, start], n, count, &means[r, k, 0], d)
                     evlearn_squared_norms(joint + k * EVLEARN_OBJECTS, tile, triangles + k * d * d, d)
                 for i in range(count):
-                    nearest = HUGE
-                    for k in range(c):
-                        value = joint[k * EVLEARN_OBJECTS + i]
-                        if not value < HUGE:
-                            value = joint[k * EVLEARN_OBJECTS + i] = HUGE
-                        if value < nearest:
-                            nearest = value
                     largest = constants[0] - 0.5 * joint[i]
                     for k in range(c):
                         value = constants[k] - 0.5 * joint[k * EVLEARN_OBJECTS + i]
                         joint[k * EVLEARN_OBJECTS + i] = value
                         if value > largest:
                             largest = value
+                    if not largest >= least:
+                        share_far(joint + i, constants, c, reach, &shares[r, 0, start + i], n, &logs[r, start + i])
+                        continue
                     total = 0.0
                     for k in range(c):
                         value = exp(joint[k * EVLEARN_OBJECTS + i] - largest)
                         joint[k * EVLEARN_OBJECTS + i] = value
                         total += value
                     for k in range(c):
-                        shares[r, k, start + i] = joint[k * EVLEARN_OBJECTS + i] / total if nearest <= reach else 1.0 / c
+                        shares[r, k, start + i] = joint[k * EVLEARN_OBJECTS + i] / total
                     logs[r, start + i] = largest + log(total)
     free(work)

@@ -229,6 +229,17 @@ EVLEARN_TARGET static REAL EVLEARN_NAME(reach)(const evlearn_family *family, con
     return (REAL)((double)REAL_HUGE / dearest / 2 - apart);
 }
 
+/* Whether a row of a tile is farther than that, or not at any distance that is a number. */
+EVLEARN_TARGET static inline int EVLEARN_NAME(is_far)(const REAL *restrict D, REAL reach)
+{
+    const VEC bound = reach - (VEC){0};
+    __typeof__(bound <= bound) near = bound <= bound;
+    for (int t = 0; t < TILE; t += LANES) near &= *(const VEC *)(D + t) <= bound;
+    int all = 1;
+    for (int l = 0; l < LANES; l++) all &= near[l] != 0;
+    return !all;
+}
+
 /* Rows of a tile that are farther than that are put on the centre, and marked. */
 EVLEARN_TARGET static void EVLEARN_NAME(mark_far)(
     unsigned char *far, REAL *restrict Xt, const REAL *restrict D, int d, REAL reach)
@@ -280,8 +291,7 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
         const int rows = n - start < TILE ? (int)(n - start) : TILE;
         EVLEARN_NAME(turn)(Xt, X + start * d, rows, d, centre, scale);
         EVLEARN_NAME(distances)(D, Xt, V, c, d);
-        int beyond = 0;
-        for (int t = 0; t < TILE; t++) beyond |= !(D[t] <= reach);
+        const int beyond = EVLEARN_NAME(is_far)(D, reach);
         if (beyond) {
             EVLEARN_NAME(mark_far)(far, Xt, D, d, reach);
             EVLEARN_NAME(distances)(D, Xt, V, c, d);

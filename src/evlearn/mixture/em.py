@@ -19,6 +19,8 @@ from evlearn.slices import row_blocks
 SINGULAR = 1e-12
 # Responsibilities of the runs side by side.
 _NUMBERS_AT_A_TIME = 1 << 20
+# Squared distances beyond this are not computed with.
+_FARTHEST = 1e299
 #: Log-densities below this are those of objects about which a mixture says nothing.
 NOWHERE = -(REMOTE**2) / 2
 
@@ -182,7 +184,7 @@ class _Runs:
     def expect(self, runs: IntArray, reg_covar: float) -> tuple[BoolArray, FloatArray]:
         """The responsibilities for the mixtures; which runs have a singular one, and log-likelihoods."""
         floor = np.square(SINGULAR * self.ranges)
-        expectations(self.Xt, self.shares, self.logs, *self.mixtures, runs, floor, SINGULAR, self.singular, np.inf)
+        expectations(self.Xt, self.shares, self.logs, *self.mixtures, runs, floor, SINGULAR, self.singular, _FARTHEST)
         # Where volumes are equal, a component that is flat in one direction is endless in others.
         variances = np.diagonal(self.mixtures.covariances[runs], axis1=2, axis2=3)
         endless = ~(variances.max(axis=(1, 2)) <= 1e4 * np.square(self.ranges.max()) + reg_covar)
