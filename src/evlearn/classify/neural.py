@@ -21,6 +21,9 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     puts together what they say, so that far from all prototypes nothing is known. Where prototypes are, what they
     say and how far they see is learned from the data.
 
+    Data of which a few samples are a million times farther away than the others are refused: nothing of the
+    others would be left beside them.
+
     Parameters
     ----------
     n_prototypes : int, default=2

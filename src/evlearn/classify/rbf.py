@@ -23,6 +23,9 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     with the distance; Dempster's rule puts them together. The masses tell apart what a probability cannot: no
     evidence, far from the data, and evidence that disagrees. They may be on any set of classes.
 
+    Data of which a few samples are a million times farther away than the others are refused: nothing of the
+    others would be left beside them.
+
     Parameters
     ----------
     n_prototypes : int or "auto", default="auto"

@@ -39,6 +39,10 @@ class BootClus(RowwiseClusterer):
     bounds of these intervals, as nearly as can be. If the model is right, belief and plausibility enclose the true
     probability about as often as `confidence` says.
 
+    Data of which a few samples are a million times farther away than the others are refused: nothing of the
+    others would be left beside them. New samples as far as that from all components may be with anyone: their
+    mass is on the largest sets.
+
     Parameters
     ----------
     n_clusters : int or None, default=None

@@ -16,6 +16,9 @@ class CCM(MeansClusterer):
     barycentre: the middle cluster of three in a row keeps its objects, which ECM shares with the set of the two
     outer ones.
 
+    Samples far from all others, up to the largest numbers, are outliers and leave the clusters where they are.
+    With ``delta=inf``, where there are no outliers, data with such samples are refused.
+
     Parameters
     ----------
     n_clusters : int, default=3

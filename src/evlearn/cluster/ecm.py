@@ -20,6 +20,9 @@ class ECM(MeansClusterer):
     iteration costs about as much as one of k-means, and data may be larger than memory: Parquet files and Dask
     collections are taken as they are, and the work is shared by threads, processes or a cluster.
 
+    Samples far from all others, up to the largest numbers, are outliers and leave the clusters where they are.
+    With ``delta=inf``, where there are no outliers, data with such samples are refused.
+
     Parameters
     ----------
     n_clusters : int, default=3

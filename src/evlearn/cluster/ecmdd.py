@@ -35,6 +35,9 @@ class ECMdd(EvidentialClusterer):
     objects that are about as far from all clusters of the set. An object gives mass to a set the more the nearer
     it is to the medoids, and to the empty set if it is far from all of them.
 
+    Data of which a few samples are a million times farther away than the others are refused: nothing of the
+    others would be left beside them.
+
     Parameters
     ----------
     n_clusters : int, default=3

@@ -37,6 +37,9 @@ class RECM(EvidentialClusterer):
     object gives mass to a set the more the nearer it is to the barycentre, and to the empty set if it is far from
     all of them. It is fast, exact for Euclidean distances, and takes other dissimilarities too.
 
+    Data of which a few samples are a million times farther away than the others are refused: nothing of the
+    others would be left beside them.
+
     Parameters
     ----------
     n_clusters : int, default=3

@@ -35,6 +35,9 @@ class CredalEnsemble(RowwiseClusterer):
     combined, and one credal partition recovered from it. Clusterers may be evidential ones, mixtures, or any of
     scikit-learn's, with different numbers of clusters.
 
+    Data of which a few samples are a million times farther away than the others are refused: nothing of the
+    others would be left beside them.
+
     Parameters
     ----------
     clusterers : list of estimators

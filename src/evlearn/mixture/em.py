@@ -184,7 +184,9 @@ class _Runs:
     def expect(self, runs: IntArray, reg_covar: float) -> tuple[BoolArray, FloatArray]:
         """The responsibilities for the mixtures; which runs have a singular one, and log-likelihoods."""
         floor = np.square(SINGULAR * self.ranges)
-        expectations(self.Xt, self.shares, self.logs, *self.mixtures, runs, floor, SINGULAR, self.singular, _FARTHEST)
+        expectations(
+            self.Xt, self.shares, self.logs, *self.mixtures, runs, floor, SINGULAR, self.singular, _FARTHEST
+        )
         # Where volumes are equal, a component that is flat in one direction is endless in others.
         variances = np.diagonal(self.mixtures.covariances[runs], axis1=2, axis2=3)
         endless = ~(variances.max(axis=(1, 2)) <= 1e4 * np.square(self.ranges.max()) + reg_covar)

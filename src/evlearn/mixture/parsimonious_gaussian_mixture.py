@@ -27,6 +27,10 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
     models between equal balls and unrelated ellipsoids are fitted by EM, with one or several numbers of
     components, and BIC chooses.
 
+    Data of which a few samples are a million times farther away than the others are refused: nothing of the
+    others would be left beside them. Of new samples as far as that from all components, in standard deviations,
+    nothing is known, and their probabilities are equal.
+
     Parameters
     ----------
     n_components : int or sequence of int, default=1
@@ -214,7 +218,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            The probabilities.
+            The probabilities; equal ones a million standard deviations and more from all components.
         """
         return self._posterior(X)[1]
 
