@@ -125,7 +125,7 @@ ACCEPTED_AND_REFUSED = {
     "number": (number(), [0, 1.5, -3], ["1", None, True, math.inf, math.nan, HUGE]),
     "positive": (number(0, above=True), [1e-300], [0, -1]),
     "bounded": (number(0, 1), [0, 1, 0.5], [1.1, math.nan]),
-    "endless": (number(0, finite=False), [math.inf], [-math.inf, math.nan]),
+    "endless": (number(0, finite=False), [math.inf, 2**63 - 1], [-math.inf, math.nan, 2**63, HUGE]),
     "whole": (whole(1), [1, 5], [0, 1.0, True, "1", None, 2**63]),
     "flag": (flag, [True, False], [0, 1, None, "true"]),
     "text": (text(), ["a"], [1, None, ["a"]]),
@@ -137,6 +137,7 @@ ACCEPTED_AND_REFUSED = {
     ),
     "any array": (array(1, finite=False), [np.array([np.nan, np.inf])], [np.arange(3)]),
     "indices": (array(1, "i", low=0), [np.arange(3)], [np.array([-1]), np.ones(2)]),
+    "single precision": (array(1, low=1e-100), [np.ones(1, np.float32)], [np.zeros(1, np.float32)]),
     "optional": (optional(flag), [None, True], [1]),
     "instance": (instance(dict), [{}], [[], None]),
 }

@@ -25,6 +25,7 @@ LARGEST_CLAIM = 1_000_000
 
 _FAILURES = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 _MOST_DIMENSIONS = 4
+_LARGEST = 2**63 - 1  # whole numbers beyond it are objects to NumPy, and not numbers
 #: The types of arrays in JSON, and of the values that each may have. Words are for numbers that are not finite.
 _ARRAY_TYPES: dict[str, tuple[set[type], ...]] = {
     "float64": ({float, int}, {str}),
@@ -225,13 +226,15 @@ def number(low: float = -math.inf, high: float = math.inf, *, above: bool = Fals
 
     def check(where: str, value: Any) -> None:
         right = type(value) in (int, float) and low <= value <= high and not (above and value == low)
-        if not right or (finite and abs(value) > sys.float_info.max):
+        if not right or abs(value) > (
+            _LARGEST if type(value) is int else sys.float_info.max if finite else math.inf
+        ):
             raise ValueError(f"{where} must be a number{_between(low, high, above)}, got {shortened(value)}")
 
     return check
 
 
-def whole(low: int = 0, high: int = 2**63 - 1) -> Check:
+def whole(low: int = 0, high: int = _LARGEST) -> Check:
     """A check: the value is a whole number between two bounds.
 
     Parameters
@@ -316,7 +319,8 @@ def array(
             raise ValueError(f"{where} must be an array of {n_dimensions} dimensions, got {shortened(value)}")
         if value.size == 0 or value.dtype.kind in "bO" or not (finite or low > -math.inf or high < math.inf):
             return
-        least, most = value.min(), value.max()  # NaN if one of them is, and then no comparison holds
+        # NaN if one of them is, and then no comparison holds; in double precision, where bounds are what they are.
+        least, most = value.min().item(), value.max().item()
         if not (low <= least and most <= high and not (finite and max(-least, most) == math.inf)):
             raise ValueError(f"{where} must hold finite numbers{_between(low, high, False)}")
 
