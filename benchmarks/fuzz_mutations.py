@@ -135,7 +135,7 @@ def _next(holder, key, random):
 
 def _deep(holder, key, random):
     value = holder[key]
-    for _ in range(300):
+    for _ in range(40):
         value = [value]
     holder[key] = value
 

@@ -149,7 +149,6 @@ def _predict(loaded, data, *, partial):
     before = loaded[:-1].transform(rows) if len(getattr(loaded, "steps", ())) > 1 else rows
     last = loaded[-1] if hasattr(loaded, "steps") else loaded
     masses = last.predict_mass(before).masses
-    last.predict(before)
     if partial:
         last.partial_fit(before)
     return bool(np.isfinite(masses).all() and np.abs(masses.sum(axis=1) - 1).max() < 1e-3)
