@@ -34,7 +34,7 @@ def test_clusters_of_any_names_survive_files_frames_and_words(tmp_path_factory, 
     assert list(frame.columns) == ["cluster", "assignment", *partition.focal_sets.labels]
     assert frame.columns.is_unique
     assert list(partition.to_frame("polars").columns) == ["object", *frame.columns]
-    assert str(partition.summary())
+    assert len(str(partition.summary()).splitlines()) == 5
     assert partition.summary()._repr_html_()
 
 
@@ -163,3 +163,8 @@ def test_a_copy_of_a_partition_does_not_change_either(copied):
             setattr(partition, name, None)
     with pytest.raises(AttributeError, match="does not change"):
         del partition.masses
+
+
+def test_a_summary_writes_no_control_characters_to_the_terminal():
+    partition = CredalPartition.from_hard([0, 1], cluster_names=["\x1b[2J", "a\nb"])
+    assert r'"\u001b[2J": 1, "a\nb": 1' in str(partition.summary())

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from evlearn.belief.notation import written
 from evlearn.belief.types import FloatArray
 from evlearn.blocks import open_rows
 from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, RECM
@@ -175,7 +176,7 @@ def _choose(table: Table, options: Namespace, progress: Progress) -> list[str]:
         )
     chosen = [name for name in chosen if numeric[name]]
     if not chosen:
-        raise ValueError(f"{table.path.name} has no column of numbers among {', '.join(table.columns)}.")
+        raise ValueError(f"{table.path.name} has no column of numbers among {_shortened(table.columns)}.")
     if texts:
         progress.say(f"evlearn: left out, because they hold text: {_shortened(texts)}")
     progress.say(f"evlearn: attributes: {_shortened(chosen)}")
@@ -204,7 +205,7 @@ def _known_columns(model: Any, table: Table, options: Namespace, progress: Progr
 
 def _shortened(names: list[str]) -> str:
     more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f", and {more} more" if more > 0 else "")
+    return ", ".join(map(written, names[:_MOST_NAMES])) + (f", and {more} more" if more > 0 else "")
 
 
 def _listed(text: str | None, table: Table) -> list[str]:
@@ -220,7 +221,7 @@ def _check_columns(table: Table, option: str, names: Sequence[str]) -> None:
         if name not in table.columns:
             raise ValueError(
                 f"{option} has {name!r}, which is no column of {table.path.name}; "
-                f"it has {', '.join(table.columns)}."
+                f"it has {_shortened(table.columns)}."
             )
 
 

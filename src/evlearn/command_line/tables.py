@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evlearn.belief.notation import written
 from evlearn.belief.types import BoolArray, FloatArray
 from evlearn.blocks.parquet import open_dataset
 
@@ -167,7 +168,7 @@ class CsvTable(Table):
             return not all(self._is_number(cell) for cell in first)
         columns = [k for k in range(len(first)) if self._holds_numbers(below, k)]
         numbers = [k for k in columns if self._is_number(first[k])]
-        shown = ", ".join(first[:5]) + (", ..." if len(first) > 5 else "")
+        shown = ", ".join(map(written, first[:5])) + (", ..." if len(first) > 5 else "")
         if any(k not in numbers and not _is_missing(first[k]) for k in columns):
             if numbers:
                 self.remark = f"{self.path.name}: line 1 ({shown}) has the names of the columns; {_NO_NAMES}"

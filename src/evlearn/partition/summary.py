@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evlearn.belief import FocalSets
-from evlearn.belief.notation import FRAME_LABEL
+from evlearn.belief.notation import FRAME_LABEL, written
 from evlearn.belief.types import IntArray
 
 _MOST_GROUPS = 8
@@ -73,7 +73,7 @@ class PartitionSummary:
 
     def _rows(self) -> list[tuple[str, int, str]]:
         return [
-            ("sure", self.n_sure, _listing({f"{name}:": count for name, count in self.sure.items()})),
+            ("sure", self.n_sure, _listing({f"{written(name)}:": count for name, count in self.sure.items()})),
             ("torn", self.n_torn, _listing({f"{_explained(name)}:": count for name, count in self.torn.items()})),
             ("outliers", self.n_outliers, ""),
         ]
