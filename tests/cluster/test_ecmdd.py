@@ -231,3 +231,14 @@ def test_weights_need_no_nearest_set():
     # With xi=0 the smallest score does not count, also if it is zero.
     model = ECMdd(2, medoids="weighted", xi=0, random_state=0).fit([[1.0, 1.0], [2.0, 2.0]])
     assert np.isfinite(model.masses_).all()
+
+
+@cut_off
+def test_the_best_medoids_of_a_search_are_kept_and_not_the_last():
+    # Weighted medoids of dissimilarities without any order: the objective falls at first and rises again.
+    for seed in range(4):
+        apart = np.triu(np.random.default_rng(seed).uniform(size=(12, 12)), k=1)
+        apart += apart.T
+        model = ECMdd(2, medoids="weighted", metric="precomputed", tol=0, max_iter=30).fit(apart)
+        assert model.objective_ == model.objective_history_.min() < model.objective_history_[-1]
+        np.testing.assert_allclose(model.predict_mass(apart).masses, model.masses_, rtol=0, atol=1e-12)
