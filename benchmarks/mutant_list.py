@@ -44,7 +44,7 @@ TESTS = {
     "mixture/": ("tests/mixture", "tests/cluster/test_bootclus.py"),
     "model_selection/": ("tests/model_selection",),
     "metric_learning/": ("tests/metric_learning",),
-    "classify/": ("tests/classify",),
+    "classify/": ("tests/classify/test_networks.py", "tests/classify/test_knn.py", "tests/classify"),
     "neural/losses.py": ("tests/neural/test_losses.py",),
     "kernels/simplex_qp.pyx": ("tests/kernels/test_simplex_qp.py", "tests/cluster/test_evclus.py"),
     "kernels/evclus.pyx": ("tests/kernels/test_evclus_kernel.py", "tests/cluster/test_evclus.py"),

@@ -253,3 +253,14 @@ def test_more_neighbours_than_objects_are_all_objects():
     model = EvidentialKNNClassifier(100, gamma=1.0, optimize=False).fit(X, y)
     expected = EvidentialKNNClassifier(12, gamma=1.0, optimize=False).fit(X, y)
     np.testing.assert_array_equal(model.predict_mass(X).masses, expected.predict_mass(X).masses)
+
+
+def test_a_class_of_duplicates_has_the_scale_of_all_objects_in_any_unit():
+    X = np.array([[0.0, 0], [0, 0], [0, 0], [3, 1], [4, 3], [5, 2]])
+    y = [0, 0, 0, 1, 1, 1]
+    for unit in (1.0, 1e-3, 1e3):
+        gamma = EvidentialKNNClassifier(2, optimize=False).fit(unit * X, y).gamma_
+        squares = [((rows[:, None] - rows) ** 2).sum(axis=2) for rows in (unit * X, unit * X[3:])]
+        # The mean over pairs of different objects: of all where a class has no distances of its own.
+        means = [one.sum() / (len(one) * (len(one) - 1)) for one in squares]
+        np.testing.assert_allclose(gamma, 1 / np.sqrt(means), rtol=1e-12)
