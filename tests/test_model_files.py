@@ -313,7 +313,7 @@ def test_a_mixture_that_is_singular_is_refused_and_never_predicts(bootclus, path
         evlearn.load_model(path)
 
 
-RUN_TIME = {"n_jobs": 20_000, "verbose": 5, "masses_file": "/tmp/precious.npy", "checkpoint": "/tmp/precious"}
+RUN_TIME = {"n_jobs": 20_000, "verbose": 5, "masses_file": "precious.npy", "checkpoint": "precious"}
 
 
 def test_how_to_run_and_where_to_write_to_is_never_taken_from_a_file(path):
