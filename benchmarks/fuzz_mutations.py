@@ -63,7 +63,8 @@ def _apply(document, path, change, random):
     holder = document
     for key in path[:-1]:
         holder = holder[key]
-    change(holder, path[-1], random)
+    with contextlib.suppress(TypeError, ValueError, LookupError, AttributeError):  # what is mutated already
+        change(holder, path[-1], random)
 
 
 def _replace(value):

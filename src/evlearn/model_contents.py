@@ -408,9 +408,7 @@ _DESCENT: dict[str, Check] = _FEATURE_NAMES | {
     "converged_": flag,
 }
 _OF_PROTOTYPES: dict[str, Check] = _DESCENT | {
-    "cluster_centers_": array(2),
     "metrics_": array(3),
-    "delta_": number(0, finite=False),
     "penalty_": _ANY_NUMBER,
     "n_clusters_": whole(1),
     "_statistics": instance(Statistics),
@@ -462,7 +460,10 @@ def _clusterer(
 _TRAINING = optional(array(2))
 _PROTOTYPES = ((EuclideanModel, AdaptiveModel), _OF_PROTOTYPES, _agree_on_prototypes)
 _CLUSTERERS = (
-    *(_clusterer(one, *_PROTOTYPES) for one in (BPEC, CCM, CECM, ECM)),
+    *(
+        _clusterer(one, *_PROTOTYPES, cluster_centers_=array(2), delta_=number(0, finite=False))
+        for one in (BPEC, CCM, CECM, ECM)
+    ),
     _clusterer(
         EVCLUS, (LandmarkModel,), _DESCENT | {"d0_": number(0), "stress_": _ANY_NUMBER}, _agree_on_landmarks
     ),
