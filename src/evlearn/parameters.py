@@ -168,7 +168,7 @@ def check_sparse(name: str, matrix: Any) -> None:
 #: How many times farther than others a sample must be to be remote. No distribution that squares of distances make
 #: sense for has such samples; a mark for missing values, or a number in other units, is what they are as a rule.
 REMOTE = 2.0**20
-_MIDDLE_ROWS = 1000
+_MIDDLE_ROWS = 200
 _FEWEST_ROWS = 10
 _MANY = 1e4
 _NUMBERS_AT_A_TIME = 1 << 17
@@ -186,20 +186,25 @@ def remoteness(data: Any) -> Any:
     -------
     ndarray of shape (n_rows,)
         The largest difference of a row from the median, in units of what it is for the middle one of the rows that
-        differ. None above 1 if more than one row in twenty, and more than one in all, are beyond ten thousand: a
-        group of rows is a cluster.
+        differ. Zeros if nothing is beyond ten thousand, or more than one row in twenty is (a group of rows is a
+        cluster), or if there are fewer than ten rows.
     """
-    middle = data[:: -(-len(data) // _MIDDLE_ROWS)] if len(data) else data
+    nothing = np.zeros(len(data))
+    if len(data) < _FEWEST_ROWS:
+        return nothing
+    middle = data[:: -(-len(data) // _MIDDLE_ROWS)]
     with np.errstate(over="ignore"):
-        centre = np.median(middle, axis=0) if len(data) else 0.0
-        own = np.abs(middle - centre).max(axis=1, initial=0)
+        centre = np.median(middle, axis=0)
+        own = np.abs(middle - centre).max(axis=1)
         unit = float(np.median(own[own > 0])) if own.any() else 0.0
-        if len(data) < _FEWEST_ROWS or not 0 < unit < np.inf:
-            return np.zeros(len(data))
+        # Nearly always this is all: column by column, without a copy.
+        ends = np.maximum(data.max(axis=0) - centre, centre - data.min(axis=0))
+        if not 0 < unit < np.inf or ends.max() <= _MANY * unit:
+            return nothing
         step = max(1, _NUMBERS_AT_A_TIME // data.shape[1])
         parts = [np.abs(data[a : a + step] - centre).max(axis=1) for a in range(0, len(data), step)]
         ratios = np.concatenate(parts) / unit
-    return np.minimum(ratios, 1) if (ratios > _MANY).sum() > max(1, len(data) // 20) else ratios
+    return nothing if (ratios > _MANY).sum() > max(1, len(data) // 20) else ratios
 
 
 def refuse_remote(name: str, data: Any) -> None:

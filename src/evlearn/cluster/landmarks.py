@@ -104,8 +104,9 @@ class LandmarkModel:
             out[block] = rows_against(delta, self.masses, conflict)
             # In full conflict with everyone: no crumbs of rounding, of which probabilities would be made.
             apart = np.flatnonzero(delta[:, 0] == 1)
-            apart = apart[(delta[apart] == 1).all(axis=1)]
-            out[block.start + apart] = np.arange(len(self.focal_sets)) == 0
+            if len(apart):
+                apart = apart[(delta[apart] == 1).all(axis=1)]
+                out[block.start + apart] = np.arange(len(self.focal_sets)) == 0
         return out
 
     def _targets(self, X: FloatArray) -> Any:
@@ -126,7 +127,7 @@ class LandmarkModel:
         if lost.any():  # by something remote, which a median does not heed
             centre = np.median(self.landmarks.astype(np.float64, copy=False), axis=0)
             centred, squares, lost = self._centred(centre, dtype)
-        shift, remote = centre.astype(dtype), self.landmarks[lost]
+        shift, remote, first = centre.astype(dtype), self.landmarks[lost], int(lost.argmin())
 
         def targets(block: FloatArray) -> FloatArray:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -134,7 +135,8 @@ class LandmarkModel:
                 if lost.any():
                     found[:, lost] = distances_between(block, remote, "euclidean") ** 2
                 # Rows whose squares are no numbers are far from all landmarks.
-                found[~np.isfinite(np.einsum("ij,ij->i", block, block))] = np.inf
+                if not np.isfinite(found[:, first]).all():
+                    found[~np.isfinite(found[:, first])] = np.inf
             return self.transform.of_squares(found)
 
         return targets

@@ -504,9 +504,11 @@ class EuclideanModel(PrototypeModel):
 
     def _computable(self, rows: FloatArray) -> FloatArray:
         """The rows as the kernel takes them; in double precision where their unit is beyond single precision."""
-        low, high = _SINGLE_SCALES
-        near = low < self.coordinates.scale < high and np.abs(self.prototypes).max() < _SINGLE_FARTHEST
-        return np.ascontiguousarray(rows, dtype=rows.dtype if near else np.float64)
+        if rows.dtype == np.float32:
+            low, high = _SINGLE_SCALES
+            if not low < self.coordinates.scale < high or np.abs(self.prototypes).max() > _SINGLE_FARTHEST:
+                rows = rows.astype(np.float64)
+        return np.ascontiguousarray(rows)
 
     def _arguments(self, dtype: Any) -> tuple[Any, ...]:
         """What the kernel takes, between the rows and the results."""

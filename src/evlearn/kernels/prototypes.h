@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define EVLEARN_TILE 64
+#define EVLEARN_RARE __attribute__((noinline))
 
 /* What does not change from block to block. Sets are the nonempty ones; c clusters, f sets. */
 typedef struct {

@@ -213,7 +213,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(sums)(
 }
 
 /* The squared distance to the first prototype up to which no cost of a set exceeds REAL_HUGE. */
-EVLEARN_TARGET static REAL EVLEARN_NAME(reach)(const evlearn_family *family, const REAL *V, const REAL *p)
+EVLEARN_TARGET EVLEARN_RARE static REAL EVLEARN_NAME(reach)(const evlearn_family *family, const REAL *V, const REAL *p)
 {
     double dearest = 1, apart = 0;
     for (int j = 0; j < family->f; j++) {
@@ -240,20 +240,26 @@ EVLEARN_TARGET static inline int EVLEARN_NAME(is_far)(const REAL *restrict D, RE
     return !all;
 }
 
-/* Rows of a tile that are farther than that are put on the centre, and marked. */
-EVLEARN_TARGET static void EVLEARN_NAME(mark_far)(
-    unsigned char *far, REAL *restrict Xt, const REAL *restrict D, int d, REAL reach)
+/* Rows of a tile that are farther than that are put on the centre, and marked, and distances are those from there.
+ * Out of the way, as what follows: there are hardly ever any, and the others should not pay for them. */
+EVLEARN_TARGET EVLEARN_RARE static void EVLEARN_NAME(mark_far)(
+    unsigned char *far, REAL *Xt, REAL *D, const REAL *V, int c, int d, REAL reach)
 {
     for (int t = 0; t < TILE; t++) {
         far[t] = !(D[t] <= reach);
-        if (far[t])
-            for (int a = 0; a < d; a++) Xt[a * TILE + t] = 0;
+        if (!far[t]) continue;
+        for (int a = 0; a < d; a++) Xt[a * TILE + t] = 0;
+        for (int k = 0; k < c; k++) {
+            REAL square = 0;
+            for (int a = 0; a < d; a++) square += V[k * d + a] * V[k * d + a];
+            D[k * TILE + t] = square;
+        }
     }
 }
 
 /* The masses of rows without end: all on the empty set. If that costs without end too, what the others tend to, whose
  * costs grow like those of their factors; such rows have no cost, and no say in where prototypes are. */
-EVLEARN_TARGET static void EVLEARN_NAME(settle_far)(
+EVLEARN_TARGET EVLEARN_RARE static void EVLEARN_NAME(settle_far)(
     REAL *restrict R, REAL *restrict none, REAL *restrict best, const unsigned char *far, const evlearn_family *family,
     const REAL *p, REAL empty)
 {
@@ -292,10 +298,7 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
         EVLEARN_NAME(turn)(Xt, X + start * d, rows, d, centre, scale);
         EVLEARN_NAME(distances)(D, Xt, V, c, d);
         const int beyond = EVLEARN_NAME(is_far)(D, reach);
-        if (beyond) {
-            EVLEARN_NAME(mark_far)(far, Xt, D, d, reach);
-            EVLEARN_NAME(distances)(D, Xt, V, c, d);
-        }
+        if (beyond) EVLEARN_NAME(mark_far)(far, Xt, D, V, c, d, reach);
         EVLEARN_NAME(costs)(R, D, sum, family, p, q);
         if (family->power == 1)
             EVLEARN_NAME(masses_squared)(R, none, best, f, empty);
