@@ -69,12 +69,14 @@ class NeuralModel:
         for block in row_blocks(len(rows), _BLOCK_ROWS):
             inputs = self.reader.inputs(rows[block])
             far = self.reader.are_far(inputs)
-            inputs[far] = 0.0
+            if far.any():
+                inputs[far] = 0.0
             with torch.inference_mode():
                 masses = self.network(as_tensor(inputs, like), as_tensor(self.reader.scores(inputs), like))
             found = masses.cpu().numpy().astype(np.float64)
             found /= found.sum(axis=1, keepdims=True)
-            found[far] = np.arange(found.shape[1]) == 0  # all mass on the empty set
+            if far.any():
+                found[far] = np.arange(found.shape[1]) == 0  # all mass on the empty set
             out[block] = found
         return out
 

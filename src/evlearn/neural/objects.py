@@ -101,9 +101,10 @@ class Objects(ABC):
         features = self._dissimilarity.features(rows)
         # Centred, because large numbers leave nothing of small distances; and where some are, not on their mean.
         apart = (features - features.mean(axis=0)) / self._transform.d0
-        if np.abs(apart).max(initial=0) > _FARTHEST:
-            apart = (features - np.median(features, axis=0)) / self._transform.d0
         largest = float(np.abs(apart).max(initial=0))
+        if largest > _FARTHEST:
+            apart = (features - np.median(features, axis=0)) / self._transform.d0
+            largest = float(np.abs(apart).max(initial=0))
         if not largest < 0.1 * torch.finfo(self._like.dtype).max ** 0.5:
             raise ValueError(
                 f"X has samples that are {largest:.3g} times d0={self._transform.d0:.3g} away from the median, "
