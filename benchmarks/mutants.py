@@ -108,7 +108,8 @@ class Copy:
         lines = log.read_text(errors="replace").splitlines()
         if code in (4, 5):
             raise RuntimeError("\n".join(["these tests cannot be run", *lines[-20:]]))
-        told = [line.split()[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
+        failed = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
+        told = [line.split(" ", 1)[1].split(" - ")[0] for line in failed]
         return "" if code == 0 else (told or [f"the process ended with {code}"])[0], took
 
     def _touched(self, file):

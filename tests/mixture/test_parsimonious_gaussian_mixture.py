@@ -378,6 +378,14 @@ def test_given_labels_and_probabilities_are_starts(iris):
 # What can go wrong
 
 
+@pytest.mark.parametrize("weight", [1.0, 7.0])
+def test_what_is_added_to_variances_does_not_depend_on_how_many_objects_there_are(weight):
+    X, _ = blobs(0)
+    outcome = one_run(X, np.ones((90, 1)), "VVV", weights=np.full(90, weight), reg_covar=0.5, max_iter=2)
+    expected = np.cov(X.T, bias=True) + 0.5 * np.eye(3)
+    np.testing.assert_allclose(outcome.mixture.covariances[0], expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize("name", ["EVI", "EVV", "EVE"])
 def test_a_component_that_is_endless_because_it_is_flat_is_no_fit(name):
     # Equal volumes: a component that is flat by a factor of 1e8 is longer than the data by as much.
