@@ -291,6 +291,20 @@ def test_the_best_value_has_the_most_votes_and_shares_add_up_to_one(curves):
     np.testing.assert_allclose(said.spread, np.std(curves, axis=0), atol=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("curve", "elbow"),
+    [
+        ([8.0, 2.0, 1.0, 0.0], 3),  # farthest below the line from (2, 8) to (5, 0)
+        ([9.0, 6.0, 3.0, 0.0], None),  # the line itself
+        ([9.0, 8.0, 7.0, 0.0], None),  # above it
+        ([9.0, np.nan, 1.0, 0.0], 4),
+    ],
+)
+def test_an_elbow_is_what_is_farthest_below_the_line_from_the_first_to_the_last(curve, elbow):
+    said = ParameterSelection("n_clusters", np.arange(2, 6), np.array([curve]), "x", "elbow")
+    assert said.choices == [elbow]
+
+
 def test_samples_that_choose_nothing_count_against_the_suggestion():
     curves = np.array([[0, 1.0, 0], [np.nan] * 3, [0, 1.0, 0], [1.0, 0, 0]])
     said = ParameterSelection("n_clusters", np.arange(2, 5), curves, "share of votes", "largest")
