@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints.pairs import _pairs_of_indices
 from measuring import best_time
 from strategies import labels
 
@@ -277,3 +278,11 @@ def test_a_million_objects_are_sampled_without_listing_their_pairs():
 def test_neighbours_of_a_million_constraints():
     constraints = PairwiseConstraints.sample(np.arange(1_000_000) % 7, 1_000_000, random_state=0)
     assert best_time(lambda: constraints.neighbours(1_000_000)) < 2
+
+
+@pytest.mark.parametrize("larger", [1, 2, 1000, 10**6 + 1, 2**26 + 1, 2**29 + 3, 2**31 - 1])
+def test_a_place_in_the_list_of_all_pairs_is_one_pair_however_many_there_are(larger):
+    # Pairs (0, j) to (j - 1, j) have the places from j (j - 1) / 2 on.
+    first = larger * (larger - 1) // 2
+    pairs = _pairs_of_indices(np.array([first, first + larger - 1, first + larger]))
+    np.testing.assert_array_equal(pairs, [[0, larger], [larger - 1, larger], [0, larger + 1]])
