@@ -314,3 +314,12 @@ def test_labels_are_needed_and_checked(iris, method):
 def test_wrong_parameters_are_named_with_what_is_allowed(iris, model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(*iris)
+
+
+def test_without_regularisation_a_direction_without_spread_within_classes_is_the_best():
+    # The second attribute is the class itself: apart between classes, and nothing within them.
+    random = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    X = np.column_stack([random.standard_normal(40), y, random.standard_normal(40)])
+    found = FDA(reg=0).fit(X, y).components_[0]
+    assert np.abs(found[1]) > 1e3 * np.abs(found[[0, 2]]).max()

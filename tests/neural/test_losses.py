@@ -121,3 +121,19 @@ def test_targets_are_those_of_evclus_wherever_the_data_are(seed, where):
     moved = X + 10.0**where
     found = exponential_targets(torch.from_numpy((moved - moved.mean(axis=0)) / 1.7))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("cuts", [[9], [4, 9], [2, 3, 9]])
+def test_shares_of_all_pairs_add_up_and_leave_out_each_object_with_itself(cuts):
+    random = np.random.RandomState(0)
+    masses = torch.from_numpy(random.dirichlet(np.ones(len(SETS)), size=9))
+    targets = torch.from_numpy(random.uniform(size=(9, 9)))
+    losses, starts = Losses.of(SETS, LIKE), [0, *cuts[:-1]]
+    shares = [
+        losses.share_of_pairs(masses[start:stop], masses, targets[start:stop], start)
+        for start, stop in zip(starts, cuts, strict=True)
+    ]
+    conflicts = masses.numpy() @ SETS.conflict_matrix @ masses.numpy().T
+    others = ~np.eye(9, dtype=bool)
+    expected = np.square(conflicts - targets.numpy())[others].mean()
+    assert sum(shares).item() == pytest.approx(expected, rel=1e-12)
