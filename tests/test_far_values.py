@@ -334,15 +334,31 @@ def test_a_remote_training_sample_does_not_make_a_classifier_sure_of_everything(
     assert model.predict_mass(np.full((1, 3), 1e4)).masses[0, -1] > 0.99
 
 
-@pytest.mark.parametrize("settings", [{}, {"standardize": False}, {"outlier_model": "svm"}])
+@pytest.mark.parametrize("settings", [{}, {"standardize": False}, {"outlier_model": "svm"}], ids=str)
 def test_a_network_says_nothing_about_samples_far_away(settings):
     neural = pytest.importorskip("evlearn.neural", exc_type=ImportError)
     for dtype, values in (("float32", SINGLE), ("float64", DOUBLE)):
-        X, _ = blobs(dtype)
-        model = neural.NNEVCLUS(2, random_state=0, **settings).fit(X)
+        model = neural.NNEVCLUS(2, random_state=0, **settings).fit(blobs(dtype)[0])
         for value in values:
             for row in far_rows(value, dtype):
                 np.testing.assert_array_equal(model.predict_mass(row[None]).masses, [[1, 0, 0, 0]])
-            X[FAR] = value
-            with pytest.raises(ValueError, match="values of up to"):
-                neural.NNEVCLUS(2, random_state=0, **settings).fit(X)
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("float32", 1e10), ("float32", 3.4e38), ("float64", 1e100)])
+@pytest.mark.parametrize("place", [0, FAR])
+def test_a_network_learns_beside_a_sample_far_away(dtype, value, place):
+    neural = pytest.importorskip("evlearn.neural", exc_type=ImportError)
+    X, y = blobs(dtype)
+    X[place] = value
+    model = neural.NNEVCLUS(2, random_state=0).fit(X)
+    assert model.masses_[place, 0] == 1
+    assert same_labels(np.delete(model.labels_, place), np.delete(y, place)) == 1
+
+
+def test_a_network_refuses_what_it_cannot_square():
+    neural = pytest.importorskip("evlearn.neural", exc_type=ImportError)
+    for value in (1e154, 1.7e308):
+        X, _ = blobs("float64")
+        X[FAR] = value
+        with pytest.raises(ValueError, match="values of up to"):
+            neural.NNEVCLUS(2, random_state=0).fit(X)

@@ -11,9 +11,10 @@ from sklearn.utils.random import sample_without_replacement
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.blocks import Rows
 from evlearn.cluster.base import with_seed
-from evlearn.parameters import check_choice
+from evlearn.parameters import REMOTE, check_choice
 
 _OUTLIER_SAMPLE = 5000
+_MIDDLE_ROWS = 200  # that tell what is remote
 _FAR = 1e6  # deviations; among fewer than a million million rows, none is so far from the mean
 _LOST = 1e-10  # of the largest: a component that is rounding
 
@@ -220,21 +221,35 @@ def take(rows: Rows, indices: IntArray) -> FloatArray:
 
 
 class _Moments:
-    """From a block of rows to how many they are, their sum and their sum of squares, from a given point."""
+    """From a block of rows to how many they are, their sum and their sum of squares, from a given point.
 
-    def __init__(self, point: FloatArray) -> None:
-        self._point = point
+    Rows that are farther than `limit` from the point in an attribute do not count.
+    """
+
+    def __init__(self, point: FloatArray, limit: float) -> None:
+        self._point, self._limit = point, limit
 
     def __call__(self, rows: FloatArray, weights: Any = None) -> tuple[int, FloatArray, FloatArray]:
-        apart = np.asarray(rows, dtype=np.float64) - self._point
+        with np.errstate(over="ignore"):
+            apart = np.asarray(rows, dtype=np.float64) - self._point
+            near = np.abs(apart).max(axis=1) <= self._limit
+        apart = apart if near.all() else apart[near]
         return len(apart), apart.sum(axis=0), (apart**2).sum(axis=0)
 
 
 def _moments(rows: Rows, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
-    """The mean of rows as the user has them, and their deviation."""
-    point = np.asarray(rows.take(np.arange(1))[0], dtype=np.float64)
-    counts, sums, squares = zip(*rows.map(_Moments(point), n_jobs=n_jobs), strict=True)
-    n = sum(counts)
+    """The mean of rows as the user has them, and their deviation; a few that are remote do not count."""
+    few = np.asarray(rows.take(np.arange(0, len(rows), -(-len(rows) // _MIDDLE_ROWS))), dtype=np.float64)
+    centre = np.median(few, axis=0)
+    # The first of them, but for one that is remote: of all rows the point is subtracted.
+    with np.errstate(over="ignore"):
+        sizes = np.abs(few - centre).max(axis=1)
+    unit = float(np.median(sizes[sizes > 0])) if sizes.any() else np.inf
+    point = few[np.flatnonzero(sizes <= REMOTE * unit)[0]]
+    for limit in (REMOTE * unit, np.inf):
+        counts, sums, squares = zip(*rows.map(_Moments(point, limit), n_jobs=n_jobs), strict=True)
+        if (n := sum(counts)) >= 0.95 * len(rows):
+            break
     apart = np.sum(sums, axis=0) / n
     variance = np.maximum(np.sum(squares, axis=0) / n - apart**2, 0)
     return np.asarray(apart + point + rows.origin), np.sqrt(variance)
