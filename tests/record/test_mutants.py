@@ -28,7 +28,7 @@ def test_there_are_mutants_in_every_room_and_kernel():
     files = {mutant.file for mutant in MUTANTS}
     assert all(any(file.startswith(name) for file in files) for name in TESTS)
     kernels = {path.stem for path in (mutants.ROOT / "src" / "evlearn" / "kernels").glob("*.pyx")}
-    assert kernels <= {file.split("/")[1].split(".")[0].removesuffix("_body") for file in files}
+    assert kernels <= {file.split("/")[-1].split(".")[0].removesuffix("_body") for file in files}
 
 
 def test_the_record_is_about_the_mutants_of_the_list(committed):
