@@ -17,6 +17,7 @@ from evlearn.threads import one_blas_thread
 _OF_A_FIT = (
     *("credal_partition_", "masses_", "labels_"),
     *("objective_", "objective_history_", "n_iter_", "converged_"),
+    "_fitted_to",
 )
 _FORGETTING = 0.7  # 1 keeps all portions alike, less forgets the first of them; above 0.5 the sums still settle
 
