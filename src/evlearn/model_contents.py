@@ -22,7 +22,7 @@ from evlearn.cluster.landmarks import LandmarkModel
 from evlearn.cluster.medoids import MedoidModel, Medoids
 from evlearn.cluster.neighbor_evidence import Support
 from evlearn.cluster.pairs import TRANSFORMS, Transform
-from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts, Statistics
+from evlearn.cluster.prototypes import DEAREST, FARTHEST, Coordinates, EuclideanModel, SetCosts, Statistics
 from evlearn.cluster.relational import RelationalModel
 from evlearn.cluster.squares import Squares
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
@@ -53,6 +53,8 @@ OF_TRAINING_OBJECTS = (
 _SQUARABLE = number(1e-154, 1e154)  # its square is a number, and not zero
 _POSITIVE = number(0, above=True)
 _ANY_NUMBER = number(finite=False)
+_COSTLIEST = 10 * DEAREST  # with rounding
+_INSIDE = array(2, low=-FARTHEST, high=FARTHEST)  # in the coordinates of a model
 _SETS = instance(FocalSets)
 _INDICES = array(1, "i", low=0)
 _SHARES = 1 + 1e-4  # the largest mass, with rounding in single precision
@@ -69,8 +71,8 @@ PARTS: dict[str, tuple[Any, dict[str, Check]]] = {
             SetCosts,
             {
                 "focal_sets": _SETS,
-                "spread": array(1, low=0),
-                "gain": array(1, low=0),
+                "spread": array(1, low=0, high=_COSTLIEST),
+                "gain": array(1, low=0, high=_COSTLIEST),
                 "empty": number(0, finite=False),
                 "beta": number(1, above=True),
             },
@@ -89,7 +91,7 @@ PARTS: dict[str, tuple[Any, dict[str, Check]]] = {
             {
                 "costs": instance(SetCosts),
                 "coordinates": instance(Coordinates),
-                "prototypes": array(2),
+                "prototypes": _INSIDE,
                 "fixed": flag,
             },
         ),
@@ -98,7 +100,7 @@ PARTS: dict[str, tuple[Any, dict[str, Check]]] = {
             {
                 "costs": instance(SetCosts),
                 "coordinates": instance(Coordinates),
-                "prototypes": array(2),
+                "prototypes": _INSIDE,
                 "metrics": array(3),
                 "reg_covar": number(0),
                 "fixed": flag,

@@ -27,12 +27,12 @@ from evlearn.parameters import check_shape, remoteness
 #: Data whose squares are numbers, with some room.
 _SMALLEST, _LARGEST = 1e-150, 1e150
 #: No set costs more than this many times its squared distance: it gets no mass anyway, and nothing overflows.
-_DEAREST = 1e20
+DEAREST = 1e20
 #: Rows that are so many times farther from the median than others have no say in where the origin is: it would be
 #: far from all rows, and differences from it would lose digits.
 _ORDINARY = 1e4
 #: In units of a model: whatever is farther is an outlier all the same, and its square is a number.
-_FARTHEST = 1e100
+FARTHEST = 1e100
 #: What single precision can be trusted with: scales, and prototypes in units of the model.
 _SINGLE_SCALES, _SINGLE_FARTHEST = (1e-36, 1e36), 1e15
 
@@ -97,7 +97,7 @@ class Coordinates(NamedTuple):
         """
         with np.errstate(over="ignore"):
             inside = (np.asarray(rows, dtype=np.float64) - self.centre) * self.scale
-        return np.clip(inside, -_FARTHEST, _FARTHEST, out=inside)
+        return np.clip(inside, -FARTHEST, FARTHEST, out=inside)
 
     def seen_from(self, origin: FloatArray) -> "Coordinates":
         """The same coordinates, for rows from which something has been subtracted already.
@@ -180,7 +180,7 @@ class SetCosts:
             The costs.
         """
         size = focal_sets.sizes[1:].astype(np.float64)
-        alphas = np.minimum(alpha, np.log(_DEAREST) / np.log(np.maximum(size, 2)))
+        alphas = np.minimum(alpha, np.log(DEAREST) / np.log(np.maximum(size, 2)))
         return cls(focal_sets, size ** (alphas - 1), size**alphas, delta * delta, beta)
 
     @classmethod
