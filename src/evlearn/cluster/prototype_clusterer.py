@@ -39,6 +39,7 @@ class PrototypeClusterer(RowwiseClusterer):
 
     def _fit(self, X: Any, sample_weight: Any) -> None:
         self._check_parameters()
+        check_out(self.masses_file, "masses_file")
         with one_blas_thread(), self._opened(X, reset=True) as rows:
             weights = check_weights(sample_weight, rows)
             checkpoint = self._open_checkpoint(rows, weights)
@@ -76,7 +77,6 @@ class PrototypeClusterer(RowwiseClusterer):
         check_real("tol", self.tol, 0)
         check_real("beta", self.beta, 1, open_low=True)
         check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
-        check_out(self.masses_file, "masses_file")
 
     def _begin(self, rows: Rows, weights: FloatArray | None, checkpoint: Checkpoint | None) -> Progress:
         """Scales and starts; or, after an end that was not one, what had been done."""
