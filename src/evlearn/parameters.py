@@ -224,6 +224,6 @@ def refuse_remote(name: str, data: Any) -> None:
         largest = float(np.abs(data[far]).max())
         raise ValueError(
             f"{name} has values of up to {largest:.3g} in {len(far)} of {len(data)} samples (the first is number "
-            f"{far[0]}). They are more than {REMOTE:.0e} times as far away as the others, and what sets those apart "
-            "would be lost. Remove these samples, or correct their values."
+            f"{far[0]}). They are more than {REMOTE:.0e} times as far away as the others, and what sets those "
+            "apart would be lost. Remove these samples, or correct their values."
         )
