@@ -197,9 +197,12 @@ def remoteness(data: Any) -> Any:
         centre = np.median(middle, axis=0)
         own = np.abs(middle - centre).max(axis=1)
         unit = float(np.median(own[own > 0])) if own.any() else 0.0
-        # Nearly always this is all: column by column, without a copy.
-        ends = np.maximum(data.max(axis=0) - centre, centre - data.min(axis=0))
-        if not 0 < unit < np.inf or ends.max() <= _MANY * unit:
+        if not 0 < unit < np.inf:
+            return nothing
+        # Nearly always one of these is all: of all numbers together, or column by column, without a copy.
+        if max(data.max() - centre.min(), centre.max() - data.min()) <= _MANY * unit:
+            return nothing
+        if np.maximum(data.max(axis=0) - centre, centre - data.min(axis=0)).max() <= _MANY * unit:
             return nothing
         step = max(1, _NUMBERS_AT_A_TIME // data.shape[1])
         parts = [np.abs(data[a : a + step] - centre).max(axis=1) for a in range(0, len(data), step)]
