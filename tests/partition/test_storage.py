@@ -173,7 +173,6 @@ def test_a_lack_of_memory_is_told_as_an_error_of_the_file(tmp_path, monkeypatch,
     [
         ("", "Expecting value"),
         (document(masses=[["0", "1", "0", "0"]]), "numbers only"),
-        (document(masses=[[False, True, False, False]]), "numbers only"),
         (document(masses={"a": 1}), "rows of 4 numbers each"),
         (document(focal_sets=[[], ["0"], [1], [0, 1]]), "must hold numbers of clusters"),
         (document(focal_sets=[[], [0], [1], [1, 0]]), "not in order"),
