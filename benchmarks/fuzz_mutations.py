@@ -63,7 +63,7 @@ def _apply(document, path, change, random):
     holder = document
     for key in path[:-1]:
         holder = holder[key]
-    with contextlib.suppress(TypeError, ValueError, LookupError, AttributeError):  # what is mutated already
+    with contextlib.suppress(TypeError, ValueError, LookupError, AttributeError, OverflowError):  # mutated already
         change(holder, path[-1], random)
 
 
