@@ -38,6 +38,11 @@ def test_a_diagonal_that_is_zero_but_for_rounding_is_taken(method):
 
 
 @pytest.mark.parametrize("method", ["EVCLUS", "ECMdd", "EKNNClus", "RECM"])
+def test_a_diagonal_that_products_in_single_precision_leave_is_taken(method):
+    METHODS[method]((D + 3e-3 * np.eye(len(D))).astype(np.float32))
+
+
+@pytest.mark.parametrize("method", ["EVCLUS", "ECMdd", "EKNNClus", "RECM"])
 def test_dissimilarities_of_new_objects_have_no_diagonal(method):
     model = METHODS[method](D)
     assert len(model.predict_mass(D + 0.5)) == len(D)

@@ -26,8 +26,9 @@ TRANSFORMS = ("exponential", "linear", "rank")
 #: Above this many pairs the targets are kept in single precision.
 _MANY_PAIRS = 20_000_000
 _RING_CHUNK = 16
-#: A diagonal that is less than this share of the largest dissimilarity is meant to be zero.
-_ZERO = 1e-6
+#: A diagonal that is less than this share of the largest dissimilarity is meant to be zero: products leave the root of
+#: a rounding error there, in double and in single precision.
+_ZERO, _ZERO_SINGLE = 1e-6, 1e-3
 #: How many objects are compared all with all, and with how many partners each if there are more.
 ALL_PAIRS_UP_TO = 2000
 MANY_OBJECTS_PARTNERS = 200
@@ -434,7 +435,7 @@ def check_diagonal(X: Any) -> None:
         Dissimilarities.
     """
     worst = float(X.diagonal().max())
-    if worst > _ZERO * X.max():
+    if worst > (_ZERO_SINGLE if X.dtype == np.float32 else _ZERO) * X.max():
         raise ValueError(
             f"X has {worst:g} on its diagonal; with metric='precomputed' an object has dissimilarity 0 to itself. "
             "Turn similarities into dissimilarities first."
