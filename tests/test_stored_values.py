@@ -14,6 +14,7 @@ from evlearn.stored_values import (
     instance,
     number,
     optional,
+    quadratic_forms,
     read_json,
     shortened,
     table_of,
@@ -160,3 +161,18 @@ def test_keys_and_short_words_for_long_values():
     assert len(shortened("x" * 10_000)) < 60
     assert shortened(10**5000) == "a number of more than 40 digits"
     assert shortened(np.ones((2, 3))) == "an array of shape (2, 3) and type float64"
+
+
+@pytest.mark.parametrize(
+    ("matrix", "reason"),
+    [
+        ([[1.0, 2.0], [0.0, 1.0]], "symmetric"),
+        ([[1.0, 2.0], [2.0, 1.0]], "makes some negative"),
+        ([[1e200, 0.0], [0.0, 1.0]], "of at most 1e"),
+        ([[1.0, float("nan")], [float("nan"), 1.0]], "finite"),
+    ],
+)
+def test_metrics_are_those_of_squared_distances(matrix, reason):
+    quadratic_forms("metrics", np.array([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 0.0], [0.0, 0.0]]]))
+    with pytest.raises(ValueError, match=f"metrics must hold .*{reason}"):
+        quadratic_forms("metrics", np.array([matrix]))

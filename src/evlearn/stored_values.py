@@ -25,6 +25,7 @@ LARGEST_CLAIM = 1_000_000
 
 _FAILURES = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 _MOST_DIMENSIONS = 4
+_LARGEST_FORM = 1e100  # squared distances by it are numbers
 _LARGEST = 2**63 - 1  # whole numbers beyond it are objects to NumPy, and not numbers
 #: The types of arrays in JSON.
 _ARRAY_TYPES = ("float64", "float32", "int64", "int32", "bool", "str")
@@ -337,6 +338,24 @@ def array(
     return check
 
 
+def quadratic_forms(where: str, value: Any) -> None:
+    """A check: the value is an array of symmetric matrices, none of which makes a square negative.
+
+    Parameters
+    ----------
+    where : str
+        What the value is called.
+    value : object
+        The value.
+    """
+    array(3, low=-_LARGEST_FORM, high=_LARGEST_FORM)(where, value)
+    if value.shape[1] != value.shape[2] or not np.allclose(value, value.transpose(0, 2, 1), rtol=1e-6, atol=0):
+        raise ValueError(f"{where} must hold symmetric matrices")
+    squares = np.linalg.eigvalsh(value)
+    if (squares[:, 0] < -1e-6 * squares[:, -1]).any():
+        raise ValueError(f"{where} must hold matrices of squared distances, and one of them makes some negative")
+
+
 def optional(check: Check) -> Check:
     """A check: the value is missing, or passes another check.
 
@@ -435,6 +454,7 @@ __all__ = [
     "instance",
     "number",
     "optional",
+    "quadratic_forms",
     "read_json",
     "shortened",
     "table_of",

@@ -26,8 +26,8 @@ TRANSFORMS = ("exponential", "linear", "rank")
 #: Above this many pairs the targets are kept in single precision.
 _MANY_PAIRS = 20_000_000
 _RING_CHUNK = 16
-#: A diagonal that is less than this share of the largest dissimilarity is meant to be zero: products leave the root of
-#: a rounding error there, in double and in single precision.
+#: A diagonal below this share of the largest dissimilarity is meant to be zero: products leave the root of a
+#: rounding error there, in double and in single precision.
 _ZERO, _ZERO_SINGLE = 1e-6, 1e-3
 #: How many objects are compared all with all, and with how many partners each if there are more.
 ALL_PAIRS_UP_TO = 2000

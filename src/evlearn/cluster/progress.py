@@ -11,8 +11,8 @@ from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray
 from evlearn.cluster.adaptive import AdaptiveModel
 from evlearn.cluster.descent import Descent, Model
-from evlearn.cluster.prototypes import Coordinates
-from evlearn.stored_values import Check, array, check_keys, check_length
+from evlearn.cluster.prototypes import FARTHEST, Coordinates
+from evlearn.stored_values import Check, array, check_keys, check_length, quadratic_forms
 
 MakeModel = Callable[[FocalSets, Coordinates, float, FloatArray, Any], Model]
 
@@ -115,7 +115,11 @@ _ALWAYS: dict[str, Check] = {
     "starts": array(3),
     "stage": array(0, "i"),
 }
-_OF_A_MODEL: dict[str, Check] = {"prototypes": array(2), "sets": _SETS, "metrics": array(3)}
+_OF_A_MODEL: dict[str, Check] = {
+    "prototypes": array(2, low=-FARTHEST, high=FARTHEST),
+    "sets": _SETS,
+    "metrics": quadratic_forms,
+}
 _SOMETIMES: dict[str, Check] = {
     f"{one}_{name}": check
     for one in ("current", "best")
