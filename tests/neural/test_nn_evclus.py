@@ -457,6 +457,8 @@ def manhattan(one, other):
         (lambda s: s.update(counts=np.array([0, 0, 9, 0])), "history must have shape"),
         (lambda s: s.update(counts=np.array([0, 0, -9, 0])), "counts must"),
         (lambda s: s.update(rate=np.array(np.nan)), "rate must hold finite numbers"),
+        (lambda s: s.update(rate=np.array(1e300)), "rate must be above 0 and at most"),
+        (lambda s: s.update(rate=np.array(0.0)), "rate must be above 0 and at most"),
         (lambda s: s.update(step_0=np.ones(2)), "step_0 must"),
         (lambda s: s.update(squares_0=np.ones((1, 1))), "squares_0 must have shape"),
         (lambda s: s.update(squares_0=-s["squares_0"] - 1), "squares_0 must hold"),

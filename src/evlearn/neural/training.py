@@ -507,6 +507,10 @@ class _Run:
                 name, arrays[name]
             )
             check_length(name, arrays[name], shape)
+        if not 0 < float(arrays["rate"]) <= self._batches.learning_rate:  # it is only ever halved
+            raise ValueError(
+                f"rate must be above 0 and at most {self._batches.learning_rate}, got {arrays['rate']}"
+            )
 
     def _count(self, arrays: dict[str, Any]) -> int:
         """How many epochs there were."""
