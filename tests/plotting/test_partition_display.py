@@ -422,3 +422,16 @@ def test_a_million_objects_are_drawn_within_seconds(n_clusters):
     assert time.perf_counter() - start < 10
     assert len(display.drawn_) == 20_000
     assert all(line is not None for line in display.upper_lines_)
+
+
+@pytest.mark.parametrize("n_features", [2, 3])
+@pytest.mark.parametrize("value", [-3.4e38, 1.7e308])
+def test_remote_samples_are_drawn_at_the_edge_and_the_axis_says_so(n_features, value):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40, n_features))
+    X[7, 1] = value
+    display = CredalPartitionDisplay.from_partition(CredalPartition.from_hard([0, 1] * 20), X)
+    display.ax_.figure.canvas.draw()
+    assert np.ptp(display.ax_.get_xlim()) < 20
+    assert np.ptp(display.ax_.get_ylim()) < 20
+    assert display.ax_.get_xlabel().startswith("1 remote sample at the edge; ")

@@ -6,11 +6,18 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from evlearn.belief.types import FloatArray
+from evlearn.belief.types import BoolArray, FloatArray
+from evlearn.parameters import REMOTE, remoteness
+
+# Remote samples are drawn this share of the picture away from the others.
+_EDGE = 0.15
 
 
 def place(X: Any, features: Sequence[int | str] | None, n_objects: int) -> tuple[FloatArray, tuple[str, str]]:
     """Coordinates of the objects, and what to write on the axes.
+
+    A few samples that are remote from all others are drawn at the edge, and an axis says so: to scale, they would
+    be all that can be seen.
 
     Parameters
     ----------
@@ -31,10 +38,21 @@ def place(X: Any, features: Sequence[int | str] | None, n_objects: int) -> tuple
     table = X if hasattr(X, "shape") else np.asarray(X)
     _check_shape(table.shape, n_objects)
     if features is None and table.shape[1] > 2:
-        return _principal_components(_numbers(table))
-    names = _column_names(table)
-    first, second = _positions((0, 1) if features is None else features, names)
-    return _numbers(_columns(table, [first, second])), (names[first], names[second])
+        values = _numbers(table)
+        far = remoteness(values) > REMOTE
+        points, labels = _principal_components(_nearer(values, far), ~far)
+    else:
+        names = _column_names(table)
+        first, second = _positions((0, 1) if features is None else features, names)
+        values = _numbers(_columns(table, [first, second]))
+        far = remoteness(values) > REMOTE
+        points, labels = _nearer(values, far), (names[first], names[second])
+    if not far.any():
+        return points, labels
+    low, high = points[~far].min(axis=0), points[~far].max(axis=0)
+    room = _EDGE * (high - low)
+    counted = f"{far.sum()} remote sample{'s' if far.sum() > 1 else ''} at the edge"
+    return np.clip(points, low - room, high + room), (f"{counted}; {labels[0]}", labels[1])
 
 
 def cut(X: Any, features: Sequence[int | str] | None) -> tuple[FloatArray, tuple[int, int], list[str]]:
@@ -134,11 +152,22 @@ def _numbers(table: Any) -> FloatArray:
     return values
 
 
-def _principal_components(values: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
+def _nearer(values: FloatArray, far: BoolArray) -> FloatArray:
+    """The same rows, with the far ones in the direction in which they are, and not so far that they overflow."""
+    if not far.any():
+        return values
+    values, centre = values.copy(), np.median(values[~far], axis=0)
+    apart = values[far] / 2 - centre / 2
+    size = np.abs(values[~far] - centre).max()
+    values[far] = centre + 100 * size * (apart / np.abs(apart).max(axis=1, keepdims=True))
+    return values
+
+
+def _principal_components(values: FloatArray, near: BoolArray) -> tuple[FloatArray, tuple[str, str]]:
     if len(values) < 2:
         raise ValueError("X has 1 row, which has no principal components; choose two columns with `features`.")
     with np.errstate(invalid="ignore"):  # shares of no variance, where all objects are the same
-        components = PCA(n_components=2, random_state=0).fit(values)
+        components = PCA(n_components=2, random_state=0).fit(values[near])
     first, second = (
         f"principal component {number}" + (f" ({share:.0%} of the variance)" if np.isfinite(share) else "")
         for number, share in enumerate(components.explained_variance_ratio_, start=1)

@@ -202,7 +202,8 @@ def _pictures(model: Any, objects: Objects) -> list[str]:
         two = len(objects.columns) == 2
         CredalPartitionDisplay.from_partition(partition, objects.values if two else objects.seen, ax=ax)
         if two:
-            ax.set(xlabel=on_axis(objects.columns[0]), ylabel=on_axis(objects.columns[1]))
+            names = [on_axis(name) for name in objects.columns]
+            ax.set(xlabel=ax.get_xlabel().replace("feature 0", names[0], 1), ylabel=names[1])
 
     if len(objects.columns) > 1:
         caption = (
