@@ -30,6 +30,8 @@ def parts(read):
             [[one["what"].rstrip("."), one["outcome"], one["happened"]] for one in found["trials"]],
             widths=[30, 10, 60],
         ),
+        "files": of_files(read("fuzz_files")),
+        "mutants": of_mutants(read("mutants")),
         "messages": table(
             ["times", "message"], [[count, literal(message)] for message, count in found["messages"]], [8, 92]
         ),
@@ -106,6 +108,34 @@ def of_fuzzing(fuzzing):
         f"Hypothesis drew small data of all kinds, with parameters, for {fuzzing['minutes']:g} minutes: "
         f"{total.total()} fits, {told}; {len(fuzzing['failures'])} failures.{again}\n\n"
     )
+
+
+def of_files(found):
+    """What became of files in which something was changed."""
+    rows = [
+        [
+            kind,
+            one["file_bytes"],
+            one["cases"],
+            one["refused"],
+            one["loaded"],
+            one["signals"] + one["other_failures"],
+        ]
+        for kind, one in found["kinds"].items()
+    ]
+    header = ["kind of file", "bytes", "changed files", "refused", "read and used", "failures"]
+    worst = f"The most memory that reading one took was {found['all']['worst_memory_mb']:.1f} MB.\n\n"
+    return table(header, rows, widths=[40, 12, 12, 12, 12, 12]) + worst + provenance(found)
+
+
+def of_mutants(found):
+    """How many errors in central lines the tests notice."""
+    review = [one for one in found["outcomes"] if one["from_the_review"] and not one["equivalent"]]
+    return (
+        f"Of {found['mutants']} lines with an error put into them, tests noticed {found['killed']}. That includes "
+        f"{sum(one['killed'] for one in review)} of the {len(review)} that an earlier review had found to go "
+        f"unnoticed. {found['equivalent']} more changes make no difference, and are not counted.\n\n"
+    ) + provenance(found)
 
 
 def literal(text):
