@@ -112,17 +112,11 @@ def of_fuzzing(fuzzing):
 
 def of_files(found):
     """What became of files in which something was changed."""
-    rows = [
-        [
-            kind,
-            one["file_bytes"],
-            one["cases"],
-            one["refused"],
-            one["loaded"],
-            one["signals"] + one["other_failures"],
-        ]
-        for kind, one in found["kinds"].items()
-    ]
+    rows = []
+    for kind, one in found["kinds"].items():
+        refused = one["refused"] + one["refused_in_use"]
+        failures = one["signals"] + one["other_failures"]
+        rows.append([kind, one["file_bytes"], one["cases"], refused, one["cases"] - refused - failures, failures])
     header = ["kind of file", "bytes", "changed files", "refused", "read and used", "failures"]
     worst = f"The most memory that reading one took was {found['all']['worst_memory_mb']:.1f} MB.\n\n"
     return table(header, rows, widths=[40, 12, 12, 12, 12, 12]) + worst + provenance(found)
