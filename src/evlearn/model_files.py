@@ -34,11 +34,20 @@ from evlearn.model_contents import (
 )
 from evlearn.parameters import RUN_TIME
 from evlearn.partition.storage import check_size, read_focal_sets
-from evlearn.stored_values import array_of, check_keys, check_names, explaining, flag, read_json, shortened, text
+from evlearn.stored_values import (
+    ARRAY_TYPES,
+    array_of,
+    check_keys,
+    check_names,
+    explaining,
+    flag,
+    read_json,
+    shortened,
+    text,
+)
 
 SCHEMA = "evlearn.model"
 VERSION = 1
-_ARRAY_TYPES = ("float64", "float32", "int64", "int32", "bool", "str")
 _NOT_FINITE = ("inf", "-inf", "nan")
 
 
@@ -242,7 +251,7 @@ def _encode(value: Any, where: str) -> Any:
 def _encode_array(array: Any, where: str) -> dict[str, Any]:
     kind = "str" if array.dtype.kind in "OU" else array.dtype.name
     values = array.ravel().tolist()
-    if kind not in _ARRAY_TYPES or (kind == "str" and not all(isinstance(one, str) for one in values)):
+    if kind not in ARRAY_TYPES or (kind == "str" and not all(isinstance(one, str) for one in values)):
         raise TypeError(f"{where} is an array of {array.dtype}, which a model file cannot hold; use joblib.dump.")
     if kind.startswith("float") and not np.isfinite(array).all():
         values = [repr(one) for one in values]

@@ -28,7 +28,7 @@ _MOST_DIMENSIONS = 4
 _LARGEST_FORM = 1e100  # squared distances by it are numbers
 _LARGEST = 2**63 - 1  # whole numbers beyond it are objects to NumPy, and not numbers
 #: The types of arrays in JSON.
-_ARRAY_TYPES = ("float64", "float32", "int64", "int32", "bool", "str")
+ARRAY_TYPES = ("float64", "float32", "int64", "int32", "bool", "str")
 
 
 @contextmanager
@@ -145,8 +145,8 @@ def array_of(where: str, content: Any) -> npt.NDArray[Any]:
     """
     check_keys(where, content, ("type", "shape", "values"))
     kind, shape, values = content["type"], content["shape"], content["values"]
-    if not isinstance(kind, str) or kind not in _ARRAY_TYPES:
-        raise ValueError(f"{where} must be an array of one of {_ARRAY_TYPES}, got {shortened(kind)}")
+    if not isinstance(kind, str) or kind not in ARRAY_TYPES:
+        raise ValueError(f"{where} must be an array of one of {ARRAY_TYPES}, got {shortened(kind)}")
     if not (isinstance(shape, list) and set(map(type, shape)) <= {int} and len(shape) <= _MOST_DIMENSIONS):
         raise ValueError(f"{where} has no valid shape: {shortened(shape)}")
     if min(shape, default=0) < 0 or not isinstance(values, list) or math.prod(shape) != len(values):
@@ -442,6 +442,7 @@ def _between(low: float, high: float, above: bool) -> str:
 
 
 __all__ = [
+    "ARRAY_TYPES",
     "LARGEST_CLAIM",
     "Check",
     "array",
