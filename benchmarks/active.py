@@ -29,15 +29,17 @@ from sklearn.metrics import adjusted_rand_score
 
 import evlearn
 from evlearn.active import ActiveClustering, LabelOracle
-from evlearn.cluster import CECM, EVCLUS
+from evlearn.cluster import EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_bananas
+from papers import CECM
 
 STEP, LAST = 5, 50
 PROBLEMS = {"Iris, EVCLUS": ("iris", EVCLUS), "bananas, EVCLUS": ("bananas", EVCLUS), "Iris, CECM": ("iris", CECM)}
 LEARNERS = {
     "margin": {},
     "margin, closed world": {"closed_world": True},
+    "doubt": {"strategy": "doubt"},
     "entropy": {"strategy": "entropy"},
     "nonspecificity": {"strategy": "nonspecificity"},
     "random objects": {"strategy": "random"},

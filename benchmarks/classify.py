@@ -46,7 +46,7 @@ def overlapping_classes(n, seed):
 
 def ours(X, y):
     start = time.process_time()
-    model = EvidentialKNNClassifier(N_NEIGHBORS).fit(X, y)
+    model = EvidentialKNNClassifier(N_NEIGHBORS, alpha=0.95).fit(X, y)
     return time.process_time() - start, model.objective_
 
 
@@ -59,7 +59,7 @@ def theirs(peer, X, y):
         subprocess.run(words, check=True, env={**os.environ, **single})
         with np.load(result) as file:
             seconds, gamma = float(file["seconds"]), file["gamma"][np.argsort(file["classes"])]
-    at_their_scales = EvidentialKNNClassifier(N_NEIGHBORS, gamma=gamma, optimize=False).fit(X, y)
+    at_their_scales = EvidentialKNNClassifier(N_NEIGHBORS, alpha=0.95, gamma=gamma, optimize=False).fit(X, y)
     return seconds, at_their_scales.objective_
 
 

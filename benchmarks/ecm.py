@@ -27,10 +27,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import evlearn
 from evlearn.belief import FocalSets
-from evlearn.cluster import ECM
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.threads import one_blas_thread
 from measuring import per_iteration
+from papers import ECM
 
 SIZES = [(1_000_000, 10, 4), (1_000_000, 2, 3), (300_000, 50, 5)]
 ROUNDS, ITERATIONS = 7, 20

@@ -35,9 +35,9 @@ import evlearn
 from big_data import generate, sample
 from evlearn.belief import FocalSets
 from evlearn.blocks import open_rows
-from evlearn.cluster import ECM
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.slices import row_blocks, task_slices
+from papers import ECM
 from watching import cpu_seconds
 
 FEATURES, CLUSTERS, DELTA = 10, 4, 8.0

@@ -48,8 +48,8 @@ def load(shared, name):
 
 def settings(name, X):
     return {
-        "gauss4_n10000": {"n_clusters": 4, "n_partners": 100},
-        "s2": {"n_clusters": 15, "n_partners": 100},
+        "gauss4_n10000": {"n_clusters": 4, "d0_quantile": 0.9, "n_partners": 100},
+        "s2": {"n_clusters": 15, "d0_quantile": 0.9, "n_partners": 100},
         "protein": {"n_clusters": 4, "metric": "precomputed", "d0": X.max()},
     }[name]
 

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, confusion_matrix
 
-from evlearn.cluster import ECM, EVCLUS, RECM
+from evlearn.cluster import EVCLUS
 from evlearn.plotting import (
     CredalPartitionDisplay,
     DeltaBelDisplay,
@@ -35,6 +35,7 @@ from evlearn.plotting import (
     ObjectiveDisplay,
     ShepardDisplay,
 )
+from papers import ECM, RECM
 
 # What the source says about each figure. "nnevclus" is the NN-EVCLUS paper, "slides" the lecture of 2017.
 SOURCES = {
@@ -94,8 +95,9 @@ def draw_butterfly(X):
     model = fit_butterfly(X)
     partition = model.credal_partition_.rename(object_names=[str(number) for number in range(1, len(X) + 1)])
     names = np.array(partition.object_names)
-    torn, outliers = names[partition.to_rough().all(axis=1)], names[partition.outliers()]
-    display = CredalPartitionDisplay.from_partition(partition, X)
+    candidates = partition.to_rough()
+    torn, outliers = names[candidates.all(axis=1)], names[~candidates.any(axis=1)]
+    display = CredalPartitionDisplay.from_partition(partition, X, rule="max_mass")
     display.ax_.set_title("Butterfly by EVCLUS")
     who = f"torn is object {', '.join(torn)}, outlier is object {', '.join(outliers)}"
     yield Picture("butterfly_partition", display, f"{kinds(partition)}; {who}")
@@ -112,7 +114,7 @@ def draw_butterfly(X):
 
 def draw_fourclass(X, y):
     model = fit_fourclass(X)
-    display = CredalPartitionDisplay.from_estimator(model, X, ax=wide_axes())
+    display = CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=wide_axes())
     display.ax_.set(aspect="equal", title="Fourclass by EVCLUS")
     score = adjusted_rand_score(y, model.labels_)
     yield Picture("fourclass_partition", display, f"{kinds(model.credal_partition_)}; ARI {score:.3f}")
@@ -131,7 +133,7 @@ def draw_fourclass(X, y):
     yield Picture("fourclass_delta_bel", display, f"{len(display.peaks)} peaks, in classes {classes}")
 
     model = ECM(4, alpha=2, delta=20**0.5, random_state=0).fit(X)
-    display = CredalPartitionDisplay.from_estimator(model, X, ax=wide_axes())
+    display = CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=wide_axes())
     display.ax_.set(aspect="equal", title="Fourclass by ECM")
     score = adjusted_rand_score(y, model.labels_)
     yield Picture("fourclass_ecm", display, f"{kinds(model.credal_partition_)}; ARI {score:.3f}")
@@ -140,7 +142,9 @@ def draw_fourclass(X, y):
 def draw_protein(D, y):
     model = fit_protein(D)
     partition = name_clusters(model.credal_partition_, y)
-    display = CredalPartitionDisplay.from_partition(partition, classical_scaling(D), ax=wide_axes())
+    display = CredalPartitionDisplay.from_partition(
+        partition, classical_scaling(D), rule="max_mass", ax=wide_axes()
+    )
     display.ax_.set(
         title="Protein by EVCLUS", xlabel="classical scaling, axis 1", ylabel="classical scaling, axis 2"
     )
@@ -183,7 +187,14 @@ def fit_butterfly(X):
 
 
 def fit_fourclass(X):
-    settings = {"focal_sets": "pairs", "n_partners": 200, "loss": "mse", "init": "random", "n_init": 5}
+    settings = {
+        "focal_sets": "pairs",
+        "d0_quantile": 0.9,
+        "n_partners": 200,
+        "loss": "mse",
+        "init": "random",
+        "n_init": 5,
+    }
     return EVCLUS(4, **settings, random_state=0).fit(X)
 
 
@@ -225,7 +236,7 @@ def kinds(partition):
     """How many objects are sure, torn and outliers, in words."""
     lower, sizes = partition.lower_approximation(), partition.to_rough().sum(axis=1)
     each = ", ".join(map(str, lower.sum(axis=0)))
-    n_torn, n_outliers = (sizes > 1).sum(), partition.outliers().sum()
+    n_torn, n_outliers = (sizes > 1).sum(), (sizes == 0).sum()
     return f"{lower.sum()} in lower approximations ({each}), torn: {n_torn}, outliers: {n_outliers}"
 
 

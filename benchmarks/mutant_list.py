@@ -659,10 +659,10 @@ CHOSEN = [
         "consistency with labels counts outliers with themselves",
     ),
     Mutant(
-        "metrics/decisions.py",
-        "remaining[refused] / (len(wrong) - refused)",
-        "remaining[refused] / len(wrong)",
-        "the error of what is not refused is too low",
+        "metrics/risk_coverage.py",
+        "errors / kept, errors / kept[-1]",
+        "errors / kept[-1], errors / kept[-1]",
+        "the error of what is kept is too low",
     ),
     # model_selection
     Mutant(

@@ -47,11 +47,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 
 import evlearn
-from evlearn.cluster import CECM, EVCLUS
+from evlearn.cluster import EVCLUS
 from evlearn.cluster.irqp import Penalty
 from evlearn.constraints import PairwiseConstraints
 from evlearn.metric_learning import PCCA
 from evlearn.neural import NNEVCLUS
+from papers import CECM
 
 XI, STARTS, COUNTS = 0.5, 5, (50, 100, 150, 200)
 GLASS = {"n_clusters": 6, "focal_sets": "simple", "d0_quantile": 0.5, "n_features": 5}

@@ -10,9 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cells import SHARED
-from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, BootClus, ECMdd
 from evlearn.cluster.belief_peaks import delta_bel
 from evlearn.neural import NNEVCLUS
+from papers import BPEC, CCM, ECM, EVCLUS, BootClus, ECMdd
 
 STARTS = 5
 NEIGHBORS = 50
@@ -136,7 +136,7 @@ def settings(method, n_clusters):
         "sECMdd": {"medoids": "single", **medoids},
         "wECMdd": {"medoids": "weighted", **medoids},
         "BPEC": {**ecm, "n_neighbors": NEIGHBORS, "metric": "adaptive"},
-        "Bootclus": {"n_bootstrap": 500},
+        "Bootclus": {"n_bootstrap": 500, "variance_floor": 0},
     }[method]
 
 

@@ -46,7 +46,7 @@ def command(argv):
 
 
 def write(name, found, packages=()):
-    """Write a study's results; `name` begins with reproduction, peers, scale, robustness or mutants."""
+    """Write a study's results; `name` begins with reproduction, peers, answers, scale, robustness or mutants."""
     facts = {
         "command": command(sys.argv),
         "date": datetime.date.today().isoformat(),

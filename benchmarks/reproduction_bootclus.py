@@ -27,10 +27,11 @@ from sklearn.preprocessing import StandardScaler
 import bootclus
 import record
 from cells import SHARED, cell, published, without_data
-from evlearn.cluster import ECM, EVCLUS, BootClus
+from evlearn.cluster import EVCLUS, BootClus
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.covariance_models import MULTIVARIATE
 from figures import name_clusters
+from papers import ECM
 
 PAPER = "Bootclus"
 COVERAGE = 0.03
@@ -160,10 +161,15 @@ def irises(n_seeds):
     """Tables 5 to 8, and the mixture."""
     table = pd.read_csv(SHARED / "data" / "iris.csv")
     X, y = table.iloc[:, :4].to_numpy(), np.array(IRIS)[table["y"] - 1]
-    mixture = ParsimoniousGaussianMixture(3, random_state=0).fit(X)
+    mixture = ParsimoniousGaussianMixture(3, variance_floor=0, random_state=0).fit(X)
     counts = crisp_table(y, mixture.predict(X))
     fitted = [
-        name_clusters(BootClus(3, n_bootstrap=1000, random_state=seed).fit(X).credal_partition_, y)
+        name_clusters(
+            BootClus(3, covariance_models="VEV", n_bootstrap=1000, variance_floor=0, random_state=seed)
+            .fit(X)
+            .credal_partition_,
+            y,
+        )
         for seed in range(n_seeds)
     ]
     ecm = ECM(3, focal_sets="neighbor_pairs", include_omega=False, delta=100, n_init=5, random_state=0).fit(X)
@@ -202,8 +208,10 @@ def masses_of_five(fitted):
 def diabetes(n_seeds):
     """Tables 9 to 12, and the mixture."""
     X, y = load_diabetes()
-    mixture = ParsimoniousGaussianMixture(range(1, 10), random_state=0).fit(X)
-    labels = ParsimoniousGaussianMixture(3, covariance_models="VVV", random_state=0).fit(X).predict(X)
+    mixture = ParsimoniousGaussianMixture(range(1, 10), variance_floor=0, random_state=0).fit(X)
+    labels = (
+        ParsimoniousGaussianMixture(3, covariance_models="VVV", variance_floor=0, random_state=0).fit(X).predict(X)
+    )
     counts, scaled = crisp_table(y, labels), StandardScaler().fit_transform(X)
     fitted = by_bootclus(n_seeds)
     ecm = ECM(3, focal_sets="neighbor_pairs", include_omega=False, delta=100, n_init=5, random_state=0).fit(scaled)
@@ -234,7 +242,7 @@ def load_diabetes():
 def by_bootclus(n_seeds, tol=1e-6):
     """Bootclus on Diabetes, with several seeds."""
     X, y = load_diabetes()
-    mixture = ParsimoniousGaussianMixture(3, covariance_models="VVV", tol=tol)
+    mixture = ParsimoniousGaussianMixture(3, covariance_models="VVV", tol=tol, variance_floor=0)
     models = [BootClus(mixture=mixture, n_bootstrap=1000, random_state=seed).fit(X) for seed in range(n_seeds)]
     return [name_clusters(model.credal_partition_, y) for model in models]
 
@@ -247,7 +255,7 @@ def by_evclus(X, y, pair, n_seeds):
 
 def two_steps(X, y, pair, seed):
     """A fit with single clusters and Ω goes on with a pair of clusters beside them."""
-    settings = {"n_partners": 50, "random_state": seed}
+    settings = {"d0_quantile": 0.9, "n_partners": 50, "random_state": seed}
     first = name_clusters(EVCLUS(3, n_init=5, **settings).fit(X).credal_partition_, y)
     sets = first.focal_sets.with_sets([pair])
     start = np.insert(first.masses, sets.index(pair), 0.0, axis=1)
@@ -316,7 +324,10 @@ def cells_in_blood(n_draws):
     """GvHD: VVV with a number of clusters chosen by BIC, and the pairs that share most cells."""
     X = pd.read_csv(SHARED / "data" / "gvhd_pos.csv").to_numpy()
     draws = [X[np.random.default_rng(draw).choice(len(X), 1000, replace=False)] for draw in range(n_draws)]
-    searches = [ParsimoniousGaussianMixture(range(4, 11), n_init=2, random_state=0).fit(some) for some in draws]
+    searches = [
+        ParsimoniousGaussianMixture(range(4, 11), n_init=2, variance_floor=0, random_state=0).fit(some)
+        for some in draws
+    ]
     tables = [pd.DataFrame(one.bic_table_, one.covariance_models_, one.component_numbers_) for one in searches]
     best = [table.min(axis=1).idxmin() for table in tables]
     where, note = f"{PAPER}, Section 4.2", "over draws of 1000 cells; the draw of the paper was not published"
@@ -339,7 +350,7 @@ def cells_in_blood(n_draws):
 def neighbouring_sets(X):
     """Single clusters, and pairs of them that are among the two neighbours of each other."""
     settings = {"focal_sets": "neighbor_pairs", "n_pair_neighbors": 2, "n_bootstrap": 20, "n_partners": 20}
-    model = BootClus(7, covariance_models="VVV", **settings, random_state=0).fit(X)
+    model = BootClus(7, covariance_models="VVV", variance_floor=0, **settings, random_state=0).fit(X)
     return len(model.focal_sets_) - 1
 
 

@@ -40,13 +40,14 @@ import nn_constraints
 import nnevclus_causes
 from cells import SHARED, cell, published, without_data
 from evlearn.belief import MassFunction
-from evlearn.cluster import EVCLUS, RECM, ECMdd
+from evlearn.cluster import EVCLUS
 from evlearn.cluster.belief_peaks import delta_bel
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_circles, make_fourclass
 from evlearn.metric_learning import KernelFDA, KernelPCCA
 from evlearn.neural import NNEVCLUS
 from nnevclus_methods import NEIGHBORS, STARTS, Runs, fit, load, protocol, read, settings, words
+from papers import RECM, ECMdd
 
 PAPER = "NN-EVCLUS"
 ARI = 0.05

@@ -20,9 +20,10 @@ from sklearn.metrics import confusion_matrix
 from cells import SHARED, cell, published, without_data
 from evlearn.belief import FocalSets, MassFunction
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier
-from evlearn.cluster import ECM, EVCLUS
+from evlearn.cluster import EVCLUS
 from evlearn.partition import CredalPartition
 from figures import fit_protein, load, n_errors
+from papers import ECM
 
 CLUSTERING, LEARNING = "Lecture on clustering", "Lecture on machine learning"
 EXACT = 1e-3
@@ -109,7 +110,7 @@ def how_many(X, y):
 def ionosphere():
     """The evidential k-nearest-neighbour rule."""
     X, y = read("ionosphere_evclass", 34)
-    predicted = EvidentialKNNClassifier(10).fit(X[:176], y[:176]).predict(X[176:])
+    predicted = EvidentialKNNClassifier(10, alpha=0.95).fit(X[:176], y[:176]).predict(X[176:])
     where = f"{LEARNING}, Ionosphere"
     error = cell(where, "all", "error", 0.07428571, (predicted != y[176:]).mean(), EXACT)
     return [error, *counts(where, "ml01_ionosphere_confusion", [confusion_matrix(y[176:], predicted)], 0)]

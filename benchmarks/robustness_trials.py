@@ -288,7 +288,9 @@ def interrupted():
     many, some = make_fourclass(1_000_000, random_state=0)[0], make_fourclass(1500, random_state=0)[0]
     outcomes = []
     for kind, X in ((ECM, many), (EVCLUS, some), (NNEVCLUS, some)):
-        model, name = kind(4, tol=0, max_iter=10**6, random_state=0), kind.__name__
+        # With its defaults ECM would be over before the key is pressed.
+        slow = {"beta": 2, "init": "random"} if kind is ECM else {}
+        model, name = kind(4, tol=0, max_iter=10**6, random_state=0, **slow), kind.__name__
         key = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
         key.start()
         with warnings.catch_warnings(record=True) as said:

@@ -17,9 +17,10 @@ from big_data import generate, sample
 from evlearn.belief import FocalSets
 from evlearn.blocks import open_rows
 from evlearn.blocks.targets import make_target
-from evlearn.cluster import ECM, EVCLUS
+from evlearn.cluster import EVCLUS
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from measuring import best_time
+from papers import ECM
 
 ATTRIBUTES = (2, 8, 32)
 SETS = (("simple", 3), ("full", 3), ("full", 4), ("simple", 8), ("pairs", 8), ("full", 6))

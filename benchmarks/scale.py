@@ -35,15 +35,15 @@ WAYS = ("files", "collection")
 
 
 def estimator(method):
-    """An estimator as a user would make it."""
+    """An estimator with the parameters of the papers."""
     if method == "ecm":
-        from evlearn.cluster import ECM
+        import papers
 
-        return ECM(CLUSTERS, random_state=0)
+        return papers.ECM(CLUSTERS, random_state=0)
     if method == "evclus":
-        from evlearn.cluster import EVCLUS
+        import papers
 
-        return EVCLUS(CLUSTERS, solver="landmark", random_state=0)
+        return papers.EVCLUS(CLUSTERS, solver="landmark", random_state=0)
     from evlearn.neural import NNEVCLUS
 
     # One epoch: at these sizes every cluster has been seen thousands of times by then.
@@ -115,7 +115,8 @@ def check_masses(out, n_rows, focal_sets):
     masses = np.column_stack([column.to_numpy() for column in table.columns]).astype(np.float64)
     partition = CredalPartition(masses, focal_sets, validate=False)
     _, y = sample(0, min(n_rows, FILE_ROWS), FEATURES, CLUSTERS)
-    labels, outliers = partition.to_hard(), partition.outliers()
+    # Outliers by the largest mass, as in the papers.
+    labels, outliers = partition.to_hard(), ~partition.to_rough().any(axis=1)
     size = sum(file.stat().st_size for file in out.iterdir())
     shutil.rmtree(out)
     return {

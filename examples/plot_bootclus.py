@@ -22,7 +22,7 @@ from evlearn.plotting import CredalPartitionDisplay, IntervalDisplay
 # chooses the model among fourteen, and finds that the ellipses are equal (EEE).
 
 X, y, posterior = make_gaussian_mixture(2, 300, random_state=2)
-model = BootClus(n_clusters=3, random_state=0).fit(X)
+model = BootClus(n_clusters=3, covariance_models="EEE", n_bootstrap=500, random_state=0).fit(X)
 print(model.mixture_.model_)
 print(model.credal_partition_.summary())
 
@@ -108,6 +108,6 @@ plt.show()
 # The promise holds if the model is right. If one assumes balls (EII), it does not, although intervals are about as
 # long. Nothing in the result warns of this. Take a model that is rich enough, such as VVV, or let BIC choose.
 
-wrong = BootClus(n_clusters=3, covariance_models="EII", random_state=0).fit(X)
+wrong = BootClus(n_clusters=3, covariance_models="EII", n_bootstrap=500, random_state=0).fit(X)
 IntervalDisplay.from_estimator(wrong, probabilities=truth)
 plt.show()

@@ -41,13 +41,15 @@ partition = CredalPartition(masses, FocalSets.full(["right", "left"]), butterfly
 partition.summary()
 
 # %%
-# Every object counts for the set that has its largest mass: one cluster, both, or none.
+# Every object gets a verdict. With more than half of its belief in one wing it is sure; the default asks for
+# 0.6. With half of its mass on the empty set it is an outlier.
 
+verdict = partition.verdict(level=0.5)
 groups = {  # name: (objects, colour, marker); colours of Okabe and Ito
-    "sure: left": (partition.lower_approximation()[:, 1], "#0072B2", "o"),
-    "sure: right": (partition.lower_approximation()[:, 0], "#D55E00", "s"),
-    "torn between both": (partition.to_rough().all(axis=1), "#009E73", "D"),
-    "outlier": (partition.outliers(), "#000000", "X"),
+    "sure: left": (verdict.sure & verdict.candidates[:, 1], "#0072B2", "o"),
+    "sure: right": (verdict.sure & verdict.candidates[:, 0], "#D55E00", "s"),
+    "torn between both": (verdict.torn, "#009E73", "D"),
+    "outlier": (verdict.outlier, "#000000", "X"),
 }
 figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
 for name, (chosen, colour, marker) in groups.items():

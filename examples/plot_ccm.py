@@ -18,21 +18,23 @@ y = np.repeat([0, 1, 2], 150)
 X = np.column_stack([4.0 * y, np.zeros(450)]) + 0.8 * random.normal(size=(450, 2))
 
 # %%
-# Both methods start from the true centres, so that nothing depends on luck.
+# Both methods start from the true centres, so that nothing depends on luck. They have the exponents and sets
+# of the papers. By default ECM does not have the problem that this example shows: the two outer clusters are no
+# neighbours, and their pair carries no mass.
 
 start = [[0, 0], [4, 0], [8, 0]]
 models = {
-    "ECM": ECM(n_clusters=3, focal_sets="pairs", include_omega=False, delta=5, init=start).fit(X),
-    "CCM": CCM(n_clusters=3, delta=5, init=start).fit(X),
+    "ECM": ECM(3, focal_sets="pairs", include_omega=False, alpha=1, beta=2, delta=5, init=start).fit(X),
+    "CCM": CCM(3, focal_sets="pairs", beta=2, delta=5, init=start).fit(X),
 }
 for name, model in models.items():
     print(f"{name}: adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
     print(model.credal_partition_.summary(), end="\n\n")
 
 # %%
-# With ECM, many objects of the middle cluster are torn between the two *outer* clusters: the point halfway between
-# these is where cluster 1 lives, and both share its objects. The prototype of cluster 1 is pushed aside. With CCM,
-# the middle cluster keeps its objects, and only objects between neighbours are torn.
+# With ECM, many objects of the middle cluster give mass to the set of the two *outer* clusters: the point halfway
+# between these is where cluster 1 lives, and both share its objects. The prototype of cluster 1 is pushed
+# aside. With CCM, the middle cluster keeps its objects, and only objects between neighbours are torn.
 
 figure, grid = plt.subplots(2, 1, figsize=(8, 6.4), layout="constrained", sharex=True)
 for axes, (name, model) in zip(grid, models.items(), strict=True):
@@ -75,5 +77,5 @@ plt.show()
 # %%
 # So why not always CCM? An object halfway between two clusters is at no distance from their set in ECM, and gives
 # it all its mass. In CCM it is nearly as far from the set as from either cluster: fewer objects are torn, and less
-# clearly, and on a long bridge they may become outliers. Take CCM if a cluster may lie between others, which is
-# more likely the more clusters there are, and ECM otherwise.
+# clearly, and on a long bridge they may become outliers. CCM is the one to try first; take ECM if you want to see
+# all objects between clusters.

@@ -80,8 +80,7 @@ plt.show()
 
 for alpha in (0.5, 1, 2, 4):
     other = ECM(n_clusters=3, delta=3, alpha=alpha, random_state=0).fit(X)
-    candidates = other.credal_partition_.to_rough()
-    print(f"alpha {alpha:<3}: {(candidates.sum(axis=1) > 1).sum():>3} of {len(X)} objects are torn")
+    print(f"alpha {alpha:<3}: {other.credal_partition_.summary().n_torn:>3} of {len(X)} objects are torn")
 
 # %%
 # New objects are judged by the same rule, so the model maps the whole plane: the share of mass that is on single

@@ -59,8 +59,8 @@ print(model.masses_.shape, model.masses_.dtype, f"{model.masses_.nbytes / 2**20:
 # would be seen. Around each cluster there is a disc of radius ``delta``; outside of all of them objects are
 # outliers.
 
-candidates = model.credal_partition_.to_rough().sum(axis=1)
-kinds = {"sure": candidates == 1, "torn": candidates > 1, "outliers": candidates == 0}
+verdict = model.credal_partition_.verdict()
+kinds = {"sure": verdict.sure, "torn": verdict.torn, "outliers": verdict.outlier}
 window = {"bins": (270, 240), "range": [[-16, 20], [-16, 16]]}
 figure, grid = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained", sharey=True)
 for axes, (name, chosen) in zip(grid, kinds.items(), strict=True):

@@ -21,8 +21,8 @@ model = EVCLUS(n_clusters=4, focal_sets="pairs", random_state=0).fit(X)
 model.credal_partition_.summary()
 
 # %%
-# The hulls of the lower approximations (solid) hold the objects that surely belong to a cluster; those of the
-# upper approximations (dashed) also hold those that possibly do. Where dashed lines overlap, objects are torn.
+# Solid lines are the hulls of the objects that are sure of a cluster; dashed ones also hold those that may belong
+# to it. Where dashed lines overlap, objects are torn.
 
 figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
 CredalPartitionDisplay.from_estimator(model, X, ax=axes)
@@ -33,7 +33,7 @@ plt.show()
 # Errors are found among the objects that are not sure. The adjusted Rand index of the labels, for all objects
 # and for those that are sure:
 
-sure = model.credal_partition_.lower_approximation().any(axis=1)
+sure = model.credal_partition_.verdict().sure
 print(f"all {len(y)} objects: {adjusted_rand_score(y, model.labels_):.2f}")
 print(f"the {sure.sum()} sure ones: {adjusted_rand_score(y[sure], model.labels_[sure]):.2f}")
 
@@ -49,7 +49,6 @@ predicted = model.predict_mass(grid.reshape(-1, 2))
 plausibilities = predicted.to_possibilistic().reshape(len(side), len(side), 4)
 labels = predicted.to_hard().reshape(len(side), len(side))
 n_candidates = model.predict_set(grid.reshape(-1, 2)).sum(axis=1)
-n_candidates[predicted.outliers()] = 0
 
 colours = ["#0072B2", "#E69F00", "#009E73", "#D55E00"]  # those of the display
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", sharey=True)

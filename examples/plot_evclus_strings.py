@@ -91,15 +91,13 @@ model, partition = cluster(squares, d0=100)
 partition.summary()
 
 # %%
-# Torn words and outliers by name. The summary counts every word for the set of largest mass, and "mathesophy" is
-# sure by a hair. Interval dominance is more careful: it keeps every cluster that cannot be ruled out.
+# Torn words and outliers by name.
 
-sets = partition.to_rough("interval_dominance")
-sets[partition.outliers()] = False
-for word, candidates in zip(words, sets, strict=True):
+verdict = partition.verdict()
+for word, candidates in zip(words, verdict.candidates, strict=True):
     if candidates.sum() > 1:
         print(f"{word:<12} torn between {' and '.join(np.array(heads)[candidates])}")
-print("outliers:   ", ", ".join(np.array(words)[partition.outliers()]))
+print("outliers:   ", ", ".join(np.array(words)[verdict.outlier]))
 
 # %%
 # The masses of the heads and of the last six words, from the edit distances and from their squares.

@@ -2,18 +2,18 @@
 The first ten minutes
 =====================
 
-The irises of scikit-learn, clustered with `~evlearn.cluster.ECM`. The page :doc:`/guide/first_ten_minutes` tells
+The irises of scikit-learn, clustered with `~evlearn.cluster.CCM`. The page :doc:`/guide/first_ten_minutes` tells
 what is done here, step by step.
 """
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_iris
 
-from evlearn.cluster import ECM
+from evlearn.cluster import CCM
 from evlearn.plotting import CredalPartitionDisplay
 
 X = load_iris(as_frame=True).data
-model = ECM(n_clusters=3, delta=1.3, n_init=5, random_state=0).fit(X)
+model = CCM(n_clusters=3, delta=1.5, random_state=0).fit(X)
 print(model.credal_partition_.summary())
 
 # %%

@@ -79,7 +79,8 @@ for axes, points, name in ((grid[0], X, "original attributes"), (grid[1], featur
 plt.show()
 
 # %%
-# Any clusterer can follow. Evidential c-means sees the learned feature only, and finds what was meant.
+# Any clusterer can follow. Evidential c-means sees the learned feature only, and finds what was meant. In
+# the original attributes there is nothing to find, and a warning says so.
 
 for name, points in {"original attributes": X, "learned feature": feature}.items():
     model = ECM(n_clusters=2, random_state=0).fit(points)

@@ -115,7 +115,9 @@ plt.show()
 # mass on its outer side, away from the others. The mass of a pair is largest between its two clusters.
 
 singles = ["{0}", "{1}", "{2}", "{3}"]
-pairs = list(network.credal_partition_.summary().torn)[:4]  # those that most objects are torn between
+focal_sets = network.focal_sets_
+mean_masses = np.where(focal_sets.sizes == 2, network.masses_.mean(axis=0), 0)
+pairs = [focal_sets.labels[k] for k in np.argsort(-mean_masses)[:4]]  # those with most mass
 figure, grid = plt.subplots(2, 4, figsize=(12, 6.2), layout="constrained", sharex=True, sharey=True)
 for axes, name in zip(grid.flat, singles + pairs, strict=True):
     settings = {"levels": (0.1, 0.3, 0.5, 0.7), "grid_resolution": 60, "max_points": 0, "legend": False}

@@ -64,23 +64,24 @@ print(f"cat and dog {D[8, 9]:.2f}, cat and hen {D[8, 0]:.2f}, cat and platypus {
 # ``nonmetric="shift"``, ``shift_`` tells how far a matrix is from distances of points; 0 means that it holds such.
 
 for squared in (False, True):
-    tried = RECM(n_clusters=3, metric="precomputed", squared_input=squared, nonmetric="shift", random_state=0).fit(
-        D
-    )
+    tried = RECM(
+        3, alpha=0.3, beta=1.3, metric="precomputed", squared_input=squared, nonmetric="shift", random_state=0
+    ).fit(D)
     print(f"squared_input={squared!s:<6} shift_ {tried.shift_:.3f}")
 
 # %%
-# Three clusters. With ``alpha=0``, sets of two clusters are as welcome as single ones, and who is farther than
-# ``delta`` from all is an outlier. Clusters have numbers; a hen, a cat and a trout give them names.
+# Three clusters. With a small ``alpha``, sets of two clusters are nearly as welcome as single ones, and who is
+# farther than ``delta`` from all is an outlier. With the default ``beta`` a warning would say that so few animals
+# might be one cloud as well; we know that they are not, and give a number. Clusters have numbers too; a hen,
+# a cat and a trout give them names.
 
 model = RECM(
     n_clusters=3,
-    alpha=0,
+    alpha=0.3,
     beta=1.3,
     delta=0.65,
     metric="precomputed",
     squared_input=True,
-    n_init=10,
     random_state=0,
 ).fit(D)
 kinds = ["bird", "mammal", "fish"]
@@ -91,8 +92,7 @@ partition.summary()
 # %%
 # Torn animals and outliers by name:
 
-rough = partition.to_rough()
-for name, candidates in zip(names, rough, strict=True):
+for name, candidates in zip(names, partition.verdict().candidates, strict=True):
     if candidates.sum() != 1:
         print(f"{name:<10}", " or ".join(np.array(kinds)[candidates]) or "none of these")
 

@@ -57,13 +57,13 @@ steps = [
         "yes",
         "delta_bel suggests a number,\nBPEC takes it at once",
     ),
-    ("May a cluster lie\nbetween others?", "yes", "no", "CCM"),
+    ("Do you want evidential\nc-means as in the papers?", "yes", "no", "ECM"),
 ]
 figure, axes = plt.subplots(figsize=(9, 11.5), layout="constrained")
 axes.set(xlim=(3.2, 10.8), ylim=(-4.8, 10.6))
 axes.set_axis_off()
 questions = [box(axes, (5, 10 - 2 * number), step[0], QUESTION) for number, step in enumerate(steps)]
-questions.append(box(axes, (5, 10 - 2 * len(steps)), "ECM,\nthe one to try first", METHOD))
+questions.append(box(axes, (5, 10 - 2 * len(steps)), "CCM,\nthe one to try first", METHOD))
 for number, (_, aside, onward, method) in enumerate(steps):
     arrow(axes, questions[number], box(axes, (9, 10 - 2 * number), method, METHOD), aside)
     arrow(axes, questions[number], questions[number + 1], onward)

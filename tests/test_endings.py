@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn.active import ActiveClustering
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.constraints import PairwiseConstraints
 from evlearn.endings import whole_or_nothing
 from evlearn.ensemble import CredalEnsemble
@@ -28,6 +28,7 @@ ESTIMATORS = [
     EVCLUS(2, random_state=0),
     RECM(2, metric="euclidean", random_state=0),
     BootClus(2, covariance_models="EII", n_bootstrap=20, random_state=0),
+    MergedMixture(2, random_state=0),
     ECMdd(2, random_state=0),
     EKNNClus(10, random_state=0),
     CredalEnsemble([ECM(2, random_state=0)], random_state=0),
@@ -217,5 +218,5 @@ def test_a_method_keeps_its_name_and_its_signature():
 
 def test_a_warning_is_shown_at_the_line_of_the_user():
     with pytest.warns(ConvergenceWarning) as caught:
-        ECM(2, max_iter=1, tol=0, random_state=0).fit(blobs(2))
+        ECM(2, beta=2, init="random", max_iter=1, tol=0, random_state=0).fit(blobs(2))
     assert [one.filename for one in caught] == [__file__]

@@ -22,7 +22,7 @@ def test_infinity_is_a_number_only_where_it_means_something():
     with pytest.raises(ValueError, match=r"tol must be a number at least 0 and finite, got inf"):
         check_real("tol", np.inf, 0)
     assert np.isfinite(ECM(3, delta=np.inf, random_state=0).fit(X).masses_).all()
-    with pytest.raises(ValueError, match=r"beta must be a number above 1 and finite, got inf"):
+    with pytest.raises(ValueError, match=r"beta must be 'auto' or a number above 1 and finite, got inf"):
         ECM(3, beta=np.inf).fit(X)
 
 

@@ -69,8 +69,10 @@ plt.show()
 counts = [0, 25, 50, 100, 200]
 widest = np.linalg.norm(X[:, None] - X, axis=2).max()
 models = {
-    "k-CEVCLUS": EVCLUS(n_clusters=2, focal_sets="full", xi_schedule=[0, 0.05, 0.5], random_state=0),
-    "CECM": CECM(n_clusters=2, metric="adaptive", xi=0.5, delta=widest, random_state=0),
+    "k-CEVCLUS": EVCLUS(
+        n_clusters=2, focal_sets="full", d0_quantile=0.9, xi_schedule=[0, 0.05, 0.5], random_state=0
+    ),
+    "CECM": CECM(2, focal_sets="full", alpha=1, metric="adaptive", xi=0.5, delta=widest, random_state=0),
 }
 
 
@@ -112,7 +114,7 @@ plt.show()
 # which is what 1500 reach. We have two draws of constraints where the paper has ten runs.
 
 X, y = make_bananas(2000, random_state=0)
-model = EVCLUS(n_clusters=2, focal_sets="full", xi_schedule=[0, 0.05, 0.5], random_state=0)
+model = EVCLUS(n_clusters=2, focal_sets="full", d0_quantile=0.9, xi_schedule=[0, 0.05, 0.5], random_state=0)
 
 ks = [10, 50, 200, 500]
 many = [PairwiseConstraints.sample(y, 2000, random_state=draw) for draw in range(2)]

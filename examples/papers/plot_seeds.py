@@ -43,8 +43,8 @@ else:
 # the set of largest mass (rough).
 
 evidential = {
-    "ECM": ECM(3, focal_sets="pairs", random_state=0).fit(X).credal_partition_,
-    "EVCLUS": EVCLUS(3, focal_sets="full", random_state=0).fit(X).credal_partition_,
+    "ECM": ECM(3, focal_sets="pairs", alpha=1, beta=2, random_state=0).fit(X).credal_partition_,
+    "EVCLUS": EVCLUS(3, focal_sets="full", d0_quantile=0.9, random_state=0).fit(X).credal_partition_,
 }
 partitions = dict(evidential)
 for name, partition in evidential.items():

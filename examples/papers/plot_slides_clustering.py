@@ -49,7 +49,9 @@ plt.show()
 
 butterfly = load_butterfly()
 models = {
-    "Butterfly dataset (ECM)": ECM(n_clusters=2, delta=4, random_state=0).fit(butterfly.data),
+    "Butterfly dataset (ECM)": ECM(n_clusters=2, focal_sets="full", alpha=1, beta=2, delta=4, random_state=0).fit(
+        butterfly.data
+    ),
     "Butterfly example (EVCLUS)": EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(
         butterfly.data
     ),
@@ -79,9 +81,9 @@ plt.show()
 # slide tells none.
 
 X, y = make_fourclass(400, random_state=0)
-model = ECM(n_clusters=4, alpha=2, delta=20**0.5, random_state=0).fit(X)
+model = ECM(n_clusters=4, focal_sets="full", alpha=2, beta=2, delta=20**0.5, random_state=0).fit(X)
 figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
-CredalPartitionDisplay.from_estimator(model, X, ax=axes)
+CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=axes)
 axes.set(aspect="equal", title="4-class data set (ECM)")
 plt.show()
 
@@ -95,7 +97,7 @@ plt.show()
 
 numbers = range(2, 7)
 values = [
-    ECM(n_clusters=number, alpha=2, delta=20**0.5, n_init=3, random_state=0)
+    ECM(number, focal_sets="full", alpha=2, beta=2, delta=20**0.5, init="k-means++", n_init=3, random_state=0)
     .fit(X)
     .credal_partition_.nonspecificity()
     for number in numbers
@@ -130,7 +132,7 @@ for _ in range(5):
     doubt[[number for pair in asked for number in pair] + surest] = -1  # not again
     asked += [(number, centre) for number in np.argsort(-doubt)[:4] for centre in surest]
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-CredalPartitionDisplay.from_estimator(model, X, hulls=False, ax=axes)
+CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", hulls=False, ax=axes)
 ConstraintsDisplay.from_constraints(given, X, labels=model.labels_, ax=axes, legend=False)
 axes.set_title(f"CECM: {len(given)} pairs, chosen by doubt")
 plt.show()
@@ -151,9 +153,9 @@ print(f"{len(by_chance)} random pairs: {adjusted_rand_score(y, model.labels_):.2
 # shows two million pairs.
 
 X, y = make_fourclass(2000, random_state=0)
-model = EVCLUS(n_clusters=4, n_partners="all", random_state=0).fit(X)
+model = EVCLUS(n_clusters=4, d0_quantile=0.9, n_partners="all", random_state=0).fit(X)
 figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), layout="constrained")
-CredalPartitionDisplay.from_estimator(model, X, ax=left)
+CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=left)
 ShepardDisplay.from_estimator(model, ax=right)
 left.set(title="Four-class dataset: lower and upper approximations", aspect="equal")
 right.set_title("Four-class dataset: Shepard diagram")
@@ -171,7 +173,7 @@ plt.show()
 X, y = make_fourclass(200, random_state=0)
 figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for seed in range(5):
-    model = EVCLUS(n_clusters=4, init="random", random_state=seed).fit(X)
+    model = EVCLUS(n_clusters=4, d0_quantile=0.9, init="random", random_state=seed).fit(X)
     ObjectiveDisplay.from_estimator(model, name=f"start {seed}", ax=axes)
 axes.set(title="Experiment 2: stress of five starts", xlabel="sweep", ylabel="stress")
 plt.show()
@@ -186,7 +188,10 @@ plt.show()
 
 X, y = make_fourclass(10000, random_state=0)
 ks = [5, 10, 20, 50, 100]
-scores = [adjusted_rand_score(y, EVCLUS(n_clusters=4, n_partners=k, random_state=0).fit(X).labels_) for k in ks]
+scores = [
+    adjusted_rand_score(y, EVCLUS(n_clusters=4, d0_quantile=0.9, n_partners=k, random_state=0).fit(X).labels_)
+    for k in ks
+]
 figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
 axes.plot(ks, scores, "o-", color="black")
 axes.set(title="Simulated data, n = 10,000", xlabel="distances of each object, k", ylabel="adjusted Rand index")
@@ -214,7 +219,7 @@ figure, grid = plt.subplots(1, 2, figsize=(13, 5), layout="constrained", sharey=
 for axes, (title, model) in zip(
     grid, {"Initial credal partition": first, "Final credal partition (q = 1)": final}.items(), strict=True
 ):
-    CredalPartitionDisplay.from_estimator(model, X, ax=axes, legend=False)
+    CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=axes, legend=False)
     axes.set_title(title)
     axes.label_outer()
 plt.show()

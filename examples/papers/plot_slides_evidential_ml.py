@@ -65,7 +65,7 @@ print({name: f"{14 * combined[name]:.0f}/14" for name in combined})
 # the text that we have.
 
 butterfly = load_butterfly()
-ecm = ECM(n_clusters=2, delta=4, random_state=0).fit(butterfly.data)
+ecm = ECM(n_clusters=2, focal_sets="full", alpha=1, beta=2, delta=4, random_state=0).fit(butterfly.data)
 evclus = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(butterfly.data)
 figure, grid = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
 for axes, name, model in zip(grid, ("ECM", "EVCLUS"), (ecm, evclus), strict=False):
@@ -90,12 +90,12 @@ plt.show()
 X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
 models = {
-    "ECM": ECM(n_clusters=3, focal_sets="simple", random_state=0).fit(X),
-    "EVCLUS": EVCLUS(n_clusters=3, focal_sets="simple", random_state=0).fit(X),
+    "ECM": ECM(n_clusters=3, focal_sets="simple", alpha=1, beta=2, random_state=0).fit(X),
+    "EVCLUS": EVCLUS(n_clusters=3, d0_quantile=0.9, random_state=0).fit(X),
 }
 figure, grid = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained", sharey=True)
 for axes, (name, model) in zip(grid, models.items(), strict=True):
-    CredalPartitionDisplay.from_estimator(model, X, ax=axes, legend=name == "EVCLUS")
+    CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=axes, legend=name == "EVCLUS")
     axes.set_title(f"{name}: adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
     axes.label_outer()
 plt.show()

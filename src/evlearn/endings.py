@@ -85,6 +85,26 @@ def warn_if_unfinished(
         warn_caller(message, ConvergenceWarning)
 
 
+class CollapseWarning(UserWarning):
+    """A fit has found less than it was asked for: clusters that coincide, are empty, or are not there at all.
+
+    Catch it, or make it an error, with the tools of the `warnings` module.
+    """
+
+
+def warn_of_collapse(what: str, remedy: str) -> None:
+    """Say that a fit has found less than it was asked for.
+
+    Parameters
+    ----------
+    what : str
+        What happened, as a clause without a full stop.
+    remedy : str
+        What to do about it, as a sentence.
+    """
+    warn_caller(f"{what}. {remedy}", CollapseWarning)
+
+
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line that called the library, however deep inside it the reason was found.
 

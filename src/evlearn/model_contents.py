@@ -14,12 +14,13 @@ import numpy as np
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from evlearn.belief import FocalSets, check_masses
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.adaptive import AdaptiveModel
 from evlearn.cluster.bootclus import BootstrapModel
 from evlearn.cluster.eknnclus import NeighborModel
 from evlearn.cluster.landmarks import LandmarkModel
 from evlearn.cluster.medoids import MedoidModel, Medoids
+from evlearn.cluster.merged_mixture import MergedModel
 from evlearn.cluster.neighbor_evidence import Support
 from evlearn.cluster.pairs import TRANSFORMS, Transform
 from evlearn.cluster.prototypes import DEAREST, FARTHEST, Coordinates, EuclideanModel, SetCosts, Statistics
@@ -107,7 +108,10 @@ PARTS: dict[str, tuple[Any, dict[str, Check]]] = {
                 "fixed": flag,
             },
         ),
-        (Transform, {"kind": text(*TRANSFORMS), "d0": _SQUARABLE, "ranks": optional(array(1))}),
+        (
+            Transform,
+            {"kind": text(*TRANSFORMS), "d0": _SQUARABLE, "ranks": optional(array(1)), "near": number(0)},
+        ),
         (
             LandmarkModel,
             {
@@ -156,6 +160,15 @@ PARTS: dict[str, tuple[Any, dict[str, Check]]] = {
                 "replicates": instance(GaussianReplicates),
                 "probabilities": array(3, low=0, high=_SHARES),
                 "confidence": number(0, 1),
+            },
+        ),
+        (
+            MergedModel,
+            {
+                "mixture": instance(GaussianReplicates),
+                "components": _INDICES,
+                "focal_sets": _SETS,
+                "origin": number(0, 0),
             },
         ),
         (Support, {"scale": _POSITIVE, "power": number(0, 100, above=True), "min_distance": number(0, 1)}),
@@ -315,6 +328,18 @@ def _agree_on_replicates(estimator: Any) -> None:
     _check_count(estimator, "n_bootstrap_", len(replicates))
 
 
+def _agree_on_merged(estimator: Any) -> None:
+    model = estimator._model
+    _check_sets(estimator)
+    mixture = model.mixture
+    _, n_components, n_features = mixture.mixtures.means.shape
+    _check_features(estimator, n_features)
+    mixture.posterior(mixture.units.centre[None])  # raises if a covariance matrix is singular
+    check_length("components_", estimator.__dict__.get("components_"), (n_components,))
+    if not np.array_equal(model.focal_sets.membership, FocalSets.simple(model.focal_sets.frame_size).membership):
+        raise ValueError("its sets must be single clusters and all of them")
+
+
 def _agree_on_neighbors(estimator: Any) -> None:
     model = estimator._model
     _check_sets(estimator)
@@ -412,6 +437,8 @@ _DESCENT: dict[str, Check] = _FEATURE_NAMES | {
 }
 _OF_PROTOTYPES: dict[str, Check] = _DESCENT | {
     "metrics_": array(3),
+    "alpha_": number(0),
+    "beta_": number(1),
     "penalty_": _ANY_NUMBER,
     "n_clusters_": whole(1),
     "_statistics": instance(Statistics),
@@ -468,7 +495,10 @@ _CLUSTERERS = (
         for one in (BPEC, CCM, CECM, ECM)
     ),
     _clusterer(
-        EVCLUS, (LandmarkModel,), _DESCENT | {"d0_": number(0), "stress_": _ANY_NUMBER}, _agree_on_landmarks
+        EVCLUS,
+        (LandmarkModel,),
+        _DESCENT | {"d0_": number(0), "d1_": number(0), "stress_": _ANY_NUMBER},
+        _agree_on_landmarks,
     ),
     _clusterer(
         RECM,
@@ -476,6 +506,8 @@ _CLUSTERERS = (
         _DESCENT
         | {
             "prototype_weights_": array(2),
+            "alpha_": number(0),
+            "beta_": number(1),
             "delta_": number(0, finite=False),
             "shift_": number(0, finite=False),
         },
@@ -488,6 +520,7 @@ _CLUSTERERS = (
         (MedoidModel,),
         _DESCENT
         | {
+            "beta_": number(1),
             "medoid_indices_": _INDICES,
             "prototype_weights_": array(2, low=0),
             "delta_": number(0, finite=False),
@@ -500,6 +533,12 @@ _CLUSTERERS = (
         (BootstrapModel,),
         _DESCENT | {"n_clusters_": whole(1), "n_bootstrap_": whole(1)},
         _agree_on_replicates,
+    ),
+    _clusterer(
+        MergedMixture,
+        (MergedModel,),
+        _DESCENT | {"components_": _INDICES, "overlaps_": array(1)},
+        _agree_on_merged,
     ),
     _clusterer(
         EKNNClus, (NeighborModel,), _DESCENT | {"n_clusters_": whole(1), "scale_": _POSITIVE}, _agree_on_neighbors

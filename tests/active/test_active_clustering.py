@@ -340,7 +340,7 @@ def test_a_clusterer_that_takes_no_constraints_is_named():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"strategy": "doubt"}, "strategy must be one of"),
+        ({"strategy": "guess"}, "strategy must be one of"),
         ({"contradictions": "keep"}, "contradictions must be one of"),
         ({"max_queries_per_object": 0}, "max_queries_per_object must be"),
         ({"n_neighbors": -1}, "n_neighbors must be"),

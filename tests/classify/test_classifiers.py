@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from evlearn import CredalPartition
 from evlearn.belief import FocalSets, decide, loss_matrix
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.endings import CollapseWarning
 
 MODELS = [
     EvidentialKNNClassifier(),
@@ -78,8 +79,11 @@ def test_predictions_are_views_of_the_masses(iris, model):
     assert (partition.masses >= 0).all()
     np.testing.assert_array_equal(fitted.predict(X), partition.to_hard())
     np.testing.assert_allclose(fitted.predict_proba(X), partition.to_fuzzy(), rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(fitted.predict_set(X), partition.to_rough("interval_dominance"))
-    for rule in ("interval_dominance", "maximality", "u65", "u80"):
+    np.testing.assert_array_equal(fitted.predict_set(X), partition.verdict().candidates)
+    np.testing.assert_array_equal(fitted.predict_set(X, level=0.9), partition.verdict(0.9).candidates)
+    rough = partition.to_rough("interval_dominance")
+    np.testing.assert_array_equal(fitted.predict_set(X, rule="interval_dominance"), rough)
+    for rule in ("verdict", "interval_dominance", "maximality", "u65", "u80"):
         sets = fitted.predict_set(X, rule=rule)
         assert sets.any(axis=1).all()
         assert sets[np.arange(150), y].mean() > 0.9
@@ -179,6 +183,7 @@ def test_labels_that_cannot_be_used_are_refused(model, labels, message):
 # Degenerate data
 
 
+@pytest.mark.filterwarnings("ignore:after 5 more starts")
 @all_models
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize(
@@ -240,3 +245,38 @@ def test_classes_of_any_type_and_any_characters_are_learnt_and_said(model, class
     assert list(partition.cluster_names) == [str(one) for one in fitted.classes_]
     names = [str(one) for one in y.tolist()]
     assert fitted.fit(X, CredalPartition.from_hard(names)).predict(X).tolist() == names
+
+
+def some_noise():
+    """Features that say nothing about the classes."""
+    random = np.random.default_rng(0)
+    return random.normal(size=(3000, 2)), np.arange(3000) % 2
+
+
+@pytest.mark.parametrize("kind", [EvidentialNeuralClassifier, EvidentialRBFClassifier])
+def test_a_network_that_has_learned_nothing_says_so(kind):
+    with pytest.warns(CollapseWarning, match="after 5 more starts.*hardly more .* than the shares of the classes"):
+        kind(2, random_state=0).fit(*some_noise())
+
+
+@pytest.mark.parametrize("kind", [EvidentialNeuralClassifier, EvidentialRBFClassifier])
+def test_a_network_that_has_learned_nothing_begins_again(kind, monkeypatch):
+    X, y = make_blobs(60, centers=[[0, 0], [5, 5]], random_state=0)
+    answers = iter([False, False, True])
+    monkeypatch.setattr(kind, "_has_learned", lambda *_: next(answers))
+    model = kind(2, random_state=0).fit(X, y)
+    assert next(answers, "all starts were made") == "all starts were made"
+    assert model.score(X, y) == 1
+
+
+def test_neighbours_with_noisy_labels_are_less_sure_and_more_often_right_than_in_the_papers():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 2))
+    y = np.where(random.uniform(size=600) < 0.4, random.integers(2, size=600), X[:, 0] > 0).astype(int)
+    ours, theirs = (
+        model.fit(X[:300], y[:300])
+        for model in (EvidentialKNNClassifier(), EvidentialKNNClassifier(5, alpha=0.95))
+    )
+    assert ours.score(X[300:], y[300:]) > theirs.score(X[300:], y[300:]) + 0.05
+    sure = [(model.predict_mass(X[300:]).masses[:, 1:3].max(axis=1) > 0.9).sum() for model in (ours, theirs)]
+    assert sure[0] < 0.8 * sure[1]

@@ -64,7 +64,7 @@ def test_masses_loss_and_gradient_are_those_of_r(read_case, name):
 @pytest.mark.parametrize("name", CASES)
 def test_from_the_same_start_the_loss_is_no_worse_than_that_of_r(read_case, name):
     case = read_case(name)
-    settings = {"loss_lambda": case.parameters["lambda"], "gamma": case.arrays["gamma0"]}
+    settings = {"alpha": 0.95, "loss_lambda": case.parameters["lambda"], "gamma": case.arrays["gamma0"]}
     model = EvidentialKNNClassifier(case.parameters["K"], **settings).fit(case.X, case.y)
     assert model.objective_ <= case.scalars["cost"] * (1 + 1e-7)
 
@@ -72,13 +72,13 @@ def test_from_the_same_start_the_loss_is_no_worse_than_that_of_r(read_case, name
 @pytest.mark.parametrize("name", CASES)
 def test_our_own_start_ends_as_low_or_nearly(read_case, name):
     case = read_case(name)
-    model = EvidentialKNNClassifier(case.parameters["K"], loss_lambda=case.parameters["lambda"])
+    model = EvidentialKNNClassifier(case.parameters["K"], alpha=0.95, loss_lambda=case.parameters["lambda"])
     assert model.fit(case.X, case.y).objective_ <= case.scalars["cost"] * 1.01
 
 
 def test_the_published_table_of_ionosphere(read_data):
     X, y = read_data("ionosphere_evclass")
-    model = EvidentialKNNClassifier(10).fit(X[:176], y[:176])
+    model = EvidentialKNNClassifier(10, alpha=0.95).fit(X[:176], y[:176])
     predicted = model.predict(X[176:])
     np.testing.assert_array_equal(confusion_matrix(y[176:], predicted), [[106, 6], [7, 56]])
     assert (predicted != y[176:]).mean() == pytest.approx(0.0743, abs=5e-5)
@@ -90,7 +90,7 @@ def test_the_published_table_of_ionosphere(read_data):
 @given(st.integers(0, 10_000), st.integers(1, 8))
 def test_masses_are_those_of_dempsters_rule(seed, n_neighbors):
     X, y, random = some_problem(seed)
-    model = EvidentialKNNClassifier(n_neighbors, gamma=0.7, optimize=False).fit(X, y)
+    model = EvidentialKNNClassifier(n_neighbors, alpha=0.95, gamma=0.7, optimize=False).fit(X, y)
     place = random.normal(size=(1, 2))
     squares = ((X - place) ** 2).sum(axis=1)
     sets = FocalSets.simple(3)
@@ -140,7 +140,7 @@ def test_the_gradient_of_soft_labels_is_that_of_differences(seed, share):
 def test_soft_labels_are_combined_by_dempsters_rule(seed):
     X, y, random = some_problem(seed)
     labels = some_soft_labels(random, y)
-    model = EvidentialKNNClassifier(4, gamma=0.7, optimize=False).fit(X, labels)
+    model = EvidentialKNNClassifier(4, alpha=0.95, gamma=0.7, optimize=False).fit(X, labels)
     place = random.normal(size=(1, 2))
     squares = ((X - place) ** 2).sum(axis=1)
     full = FocalSets.full(3)

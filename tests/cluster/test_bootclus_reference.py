@@ -62,8 +62,10 @@ def test_intervals_are_near_those_of_r(reference, shared, name, model, n_cluster
     arrays = reference(name).arrays
     table = pd.read_csv(shared / "data" / ("iris.csv" if n_clusters == 3 else "faithful.csv"))
     X = table.iloc[:, :4].to_numpy() if n_clusters == 3 else table.iloc[:100, :2].to_numpy()
-    fitted = BootClus(n_clusters, n_bootstrap=500, random_state=0).fit(X)
-    assert fitted.mixture_.model_ == model
+    mixture = ParsimoniousGaussianMixture(n_clusters, variance_floor=0, random_state=0).fit(X)
+    assert mixture.model_ == model  # and then it is the model of all resamples
+    options = {"covariance_models": model, "variance_floor": 0, "n_bootstrap": 500}
+    fitted = BootClus(n_clusters, **options, random_state=0).fit(X)
     places = tuple(fitted.intervals_.pairs.T)
     for bound, stored in (
         (fitted.intervals_.lower, arrays["CI_lower"]),
@@ -88,7 +90,7 @@ def confusion(model, y, names):
 def test_irises_as_in_tables_5_and_6(shared):
     table = pd.read_csv(shared / "data" / "iris.csv")
     X, y = table.iloc[:, :4].to_numpy(), table["y"].to_numpy() - 1
-    model = BootClus(3, n_bootstrap=1000, random_state=0).fit(X)
+    model = BootClus(3, covariance_models="VEV", n_bootstrap=1000, variance_floor=0, random_state=0).fit(X)
     found = confusion(model, y, ["se", "ve", "vi"])
     published = {
         ("se", "se"): 50, ("ve", "ve"): 38, ("ve", "vi"): 1, ("ve", "ve+vi"): 11,
@@ -114,7 +116,7 @@ def test_diabetes_as_in_table_10(shared, tol, most):
     # more chemical diabetics are torn between "chemical" and "normal".
     table = pd.read_csv(shared / "data" / "diabetes_mclust.csv")
     X, y = table[["glucose", "insulin", "sspg"]].to_numpy(), pd.Categorical(table["class"]).codes
-    mixture = ParsimoniousGaussianMixture(3, covariance_models="VVV", tol=tol)
+    mixture = ParsimoniousGaussianMixture(3, covariance_models="VVV", tol=tol, variance_floor=0)
     found = confusion(BootClus(mixture=mixture, n_bootstrap=1000, random_state=0).fit(X), y, ["ch", "no", "ov"])
     published = {
         ("ch", "ch"): 18, ("ch", "no"): 6, ("ch", "ch+no"): 8, ("ch", "ch+ov"): 4,

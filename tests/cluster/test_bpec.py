@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
-from evlearn.cluster import BPEC, ECM, delta_bel
+from evlearn.cluster import delta_bel
 from evlearn.cluster.adaptive import AdaptiveModel, round_metrics
 from evlearn.cluster.prototypes import Coordinates, SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
+from papers import BPEC, ECM
 
 cut_off = pytest.mark.filterwarnings("ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning")
 seeds = st.integers(0, 10_000)

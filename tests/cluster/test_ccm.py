@@ -8,9 +8,9 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.belief import FocalSets
-from evlearn.cluster import CCM, ECM
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
+from papers import CCM, ECM
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning"  # a given number of iterations

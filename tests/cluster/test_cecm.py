@@ -17,18 +17,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from evlearn import cluster
 from evlearn.belief import FocalSets
-from evlearn.cluster import CECM, ECM
 from evlearn.cluster.adaptive import AdaptiveModel
 from evlearn.cluster.constrained_rows import ConstrainedRows, best_rows, independent_groups, penalty_forms
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import load_butterfly, make_bananas, make_fourclass
+from papers import CECM, ECM
 
 METRICS = ["euclidean", "adaptive"]
 
 
-@parametrize_with_checks([CECM(n_clusters=2, metric=metric) for metric in METRICS])
+@parametrize_with_checks([cluster.CECM(n_clusters=2, metric=metric) for metric in METRICS])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -413,7 +414,7 @@ def test_as_many_clusters_as_objects_put_a_prototype_on_each():
     [
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
         ({"n_clusters": 13}, "n_clusters=13 is more than n_samples=12"),
-        ({"alpha": -1}, "alpha must be a number at least 0, got -1"),
+        ({"alpha": -1}, "alpha must be 'auto' or a number at least 0, got -1"),
         ({"delta": 0}, "delta must be 'auto' or a number above 0, got 0"),
         ({"delta": "large"}, r"delta must be 'auto' or a number above 0, got 'large'"),
         ({"xi": 1}, "xi must be below 1, got 1"),
@@ -421,7 +422,7 @@ def test_as_many_clusters_as_objects_put_a_prototype_on_each():
         ({"metric": "cosine"}, r"metric must be one of \['euclidean', 'adaptive'\], got 'cosine'"),
         ({"reg_covar": 2}, "reg_covar must be a number at least 0 and at most 1, got 2"),
         ({"penalty": "none"}, r"penalty must be one of \['plausibility', 'symmetric'\], got 'none'"),
-        ({"focal_sets": "neighbor_pairs"}, r"focal_sets must be one of \['full', 'pairs', 'simple'\]"),
+        ({"focal_sets": "neighbor_pairs"}, r"focal_sets must be one of \['auto', 'full', 'pairs', 'simple'\]"),
         ({"focal_sets": [(0, 1)]}, "lacks the single cluster 0"),
         ({"init": "guess"}, "init must be one of"),
         ({"init": np.eye(3)}, r"init must have shape \(2, 2\).* got shape \(3, 3\)"),

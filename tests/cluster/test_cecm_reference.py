@@ -17,9 +17,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn import belief as bf
-from evlearn.cluster import CECM
 from evlearn.cluster.constrained_rows import best_rows, penalty_forms
 from evlearn.constraints import PairwiseConstraints
+from papers import CECM
 
 # Data, delta, xi, and the least agreement of the labels with R's.
 CASES = {

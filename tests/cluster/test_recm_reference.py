@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn import belief as bf
-from evlearn.cluster import RECM
+from papers import RECM
 
 pytestmark = pytest.mark.filterwarnings("ignore:the masses still changed:sklearn.exceptions.ConvergenceWarning")
 

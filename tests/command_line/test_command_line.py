@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import evlearn
 from evlearn import CredalPartition
-from evlearn.cluster import BPEC, ECM, EVCLUS
+from evlearn.cluster import BPEC, CCM, EVCLUS
 from evlearn.command_line import commands, main
 from evlearn.command_line.main import METHODS, make_parser
 from evlearn.command_line.results import CsvWriter
@@ -63,17 +63,61 @@ def fails(capsys, *arguments):
 def test_a_table_becomes_labels_and_masses(iris, ending, capsys):
     out = f"result.{ending}"
     assert run("cluster", "iris.csv", "--n-clusters", 3, "--names", "flower", "--out", out) == 0
-    model = ECM(3, random_state=0).fit(iris[ATTRIBUTES].to_numpy())
+    model = CCM(3, random_state=0).fit(iris[ATTRIBUTES].to_numpy())
     result = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
     expected = model.credal_partition_.to_frame()
     assert result["object"].tolist() == iris["flower"].tolist()
     assert result["cluster"].tolist() == model.labels_.tolist()
     assert result["assignment"].tolist() == expected["assignment"].tolist()
+    assert np.array_equal(result["doubt"], expected["doubt"])
     assert np.array_equal(result[list(model.focal_sets_.labels)].to_numpy(), model.masses_)
     captured = capsys.readouterr()
     assert captured.out.strip() == str(model.credal_partition_.summary())
     assert "left out, because they hold text: species" in captured.err
-    assert "ECM iteration" in captured.err
+    assert "CCM iteration" in captured.err
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_level_is_set_or_follows_from_the_share_that_is_left_to_a_person(iris, ending, capsys):
+    out = f"result.{ending}"
+    partition = CCM(3, random_state=0).fit(iris[ATTRIBUTES].to_numpy()).credal_partition_
+    for options, level in (
+        (["--level", 0.9], 0.9),
+        (["--leave", "10%"], partition.level_leaving(0.1)),
+        (["--leave", 0.1], partition.level_leaving(0.1)),
+    ):
+        assert run("cluster", "iris.csv", "-k", 3, "-q", *options, "--report", "r.html", "--out", out) == 0
+        result = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
+        assert result["assignment"].tolist() == partition.verdict(level).labels().tolist()
+        assert capsys.readouterr().out.strip() == str(partition.summary(level))
+        assert f"at least {100 * level:.3g} % of the belief" in Path("r.html").read_text(encoding="utf-8")
+
+
+def test_new_rows_are_judged_at_a_level_too_chunk_after_chunk(iris, monkeypatch, capsys):
+    assert run("cluster", "iris.csv", "-k", 3, "-q", "--model", "model.json") == 0
+    monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", 32)
+    partition = evlearn.load_model("model.json").predict_mass(iris[ATTRIBUTES])
+    for options, level in ((["--level", 0.8], 0.8), (["--leave", "20%"], partition.level_leaving(0.2))):
+        capsys.readouterr()
+        assert run("predict", "model.json", "iris.csv", *options, "--out", "result.csv") == 0
+        assert str(partition.summary(level)) in capsys.readouterr().err
+        assert pd.read_csv("result.csv")["assignment"].tolist() == partition.verdict(level).labels().tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--level", "2"], "a number above 0 and at most 1 is needed, such as 0.9, not '2'"),
+        (["--level", "high"], "such as 0.9, not 'high'"),
+        (["--leave", "5"], "a share is needed, such as 5% or 0.05, not '5'"),
+        (["--leave", "few"], "such as 5% or 0.05, not 'few'"),
+        (["--leave", "5%", "--level", "0.9"], "not allowed with argument"),
+    ],
+)
+def test_levels_and_shares_that_make_no_sense_are_not_understood(options, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        run("cluster", "iris.csv", "-k", 3, *options)
+    assert message in capsys.readouterr().err
 
 
 def test_quiet_says_the_summary_only(iris, capsys):
@@ -133,7 +177,7 @@ def test_standardized_data_are_reported_in_their_own_units(iris):
     assert run("cluster", "iris.csv", "-k", 3, "-q", *options) == 0
     X = iris[ATTRIBUTES].to_numpy()
     scaler = StandardScaler().fit(X)
-    model = ECM(3, random_state=0).fit(scaler.transform(X))
+    model = CCM(3, random_state=0).fit(scaler.transform(X))
     assert pd.read_csv("result.csv")["cluster"].tolist() == model.labels_.tolist()
     centers = scaler.inverse_transform(model.cluster_centers_)
     with open("r.html", encoding="utf-8") as file:
@@ -221,9 +265,9 @@ MISTAKES = {
     "--columns has 'nonsense', which is no column of iris.csv; it has flower, ": ["--columns", "nonsense"],
     "--columns has 'species', which holds text in iris.csv": ["--columns", "sepal width,species"],
     "--names has 'id', which is no column": ["--names", "id"],
-    "--set nonsense: ecm has the parameters alpha, ": ["--set", "nonsense=1"],
+    "--set nonsense: ccm has the parameters beta, ": ["--set", "nonsense=1"],
     "--set wants NAME=VALUE, got 'alpha'": ["--set", "alpha"],
-    "alpha must be a number at least 0, got 'much'": ["--set", "alpha=much"],
+    "gamma must be a number at least 0 and at most 1e+100, got 'much'": ["--set", "gamma=much"],
     "--out must name a file that ends in .csv or .tsv or .txt or .parquet or .pq, got 'x.pickle'": [
         "--out",
         "x.pickle",
@@ -242,7 +286,7 @@ def test_a_mistake_is_told_in_a_line_and_leaves_no_file(iris, message, capsys):
 
 
 def test_the_number_of_clusters_is_asked_for(iris, capsys):
-    assert "--n-clusters is needed by ecm; bpec finds a number by itself" in fails(capsys, "cluster", "iris.csv")
+    assert "--n-clusters is needed by ccm; bpec finds a number by itself" in fails(capsys, "cluster", "iris.csv")
 
 
 def test_a_file_that_is_not_there_is_named(capsys):
@@ -416,13 +460,13 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "data.csv"
     path.write_text("a,b\n1,2\n3,4\n5,7\n9,9\n")
-    fit = ECM.fit
+    fit = CCM.fit
 
     def meanwhile(self, X):
         path.write_text("a,b\n9,9\n5,7\n3,4\n1,20\n")
         return fit(self, X)
 
-    monkeypatch.setattr(ECM, "fit", meanwhile)
+    monkeypatch.setattr(CCM, "fit", meanwhile)
     assert "data.csv has changed while it was read" in fails(
         capsys, "cluster", "data.csv", "-k", 2, "-o", "out.csv"
     )
@@ -451,7 +495,7 @@ def test_parquet_keeps_single_precision_and_names(iris, tmp_path):
 
 
 def test_a_sample_of_a_stream_is_fair_and_in_order():
-    partition = ECM(2, random_state=0).fit(np.arange(10.0).reshape(-1, 1)).credal_partition_
+    partition = CredalPartition.from_hard([0] * 5 + [1] * 5)
     counts = np.zeros(1000)
     for seed in range(60):
         sample = Sample(50)
@@ -511,7 +555,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
         "cluster", tmp_path / "data.csv", *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         for line in process.stderr:
-            if "ECM iteration" in line:
+            if "CCM iteration" in line:
                 time.sleep(0.3)  # some more of them
                 process.send_signal(signal.SIGINT)
                 break
@@ -531,14 +575,14 @@ def test_progress_is_one_line_on_a_terminal(iris):
     told = os.read(controller, 100_000).decode()
     os.close(controller)
     assert process.returncode == 0
-    assert "\rECM" not in told.splitlines()[-1]
+    assert "\rCCM" not in told.splitlines()[-1]
     # What stays are the lines about the columns; the iterations were overwritten.
     stays = [line.rpartition("\r")[2] for line in told.replace("\r\n", "\n").split("\n")]
     assert [line for line in stays if line.strip()] == [
         "evlearn: left out, because they hold text: flower, species",
         "evlearn: attributes: sepal length, sepal width, petal length, petal width",
     ]
-    assert "ECM iteration" in told
+    assert "CCM iteration" in told
 
 
 def test_ctrl_c_before_there_is_a_result_exits_with_130(tmp_path):
@@ -556,7 +600,7 @@ def test_a_reader_that_leaves_early_is_no_error(iris, tmp_path):
     assert run("cluster", "iris.csv", "-k", 3, "--model", "model.json") == 0
     pd.concat([iris] * 200).to_csv("many.csv", index=False)
     with command("predict", "model.json", "many.csv", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout.readline().startswith("object,cluster,assignment")
+        assert process.stdout.readline().startswith("object,cluster,assignment,doubt")
         process.stdout.close()
         told = process.stderr.read()
     assert process.returncode == 141
@@ -574,7 +618,7 @@ def test_the_command_is_installed():
 def test_the_commands_of_the_guide_run_as_written(iris, capsys):
     guide = Path(__file__).parents[2] / "docs" / "guide" / "command_line.rst"
     typed = re.findall(r"^   \$ evlearn (.*)$", guide.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert len(typed) == 7
+    assert len(typed) == 9
     for line in typed:
         assert run(*shlex.split(line)) == 0, line
     assert {"result.csv", "iris.html", "iris.json", "judged.csv"} <= set(os.listdir())

@@ -1,4 +1,4 @@
-"""Set-valued and refused decisions, judged."""
+"""Set-valued decisions, judged."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score
 
-from evlearn.metrics import rejection_curve, summarize_sets, utility_discounted_accuracy
+from evlearn.metrics import summarize_sets, utility_discounted_accuracy
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["u65", "u80", "inverse"]))
@@ -50,20 +50,6 @@ def test_no_single_set_has_no_accuracy():
     assert np.isnan(summarize_sets([0], [[True, True]]).single_accuracy)
 
 
-@given(st.integers(0, 10_000))
-def test_points_of_the_rejection_curve_are_errors_of_what_is_kept(seed):
-    random = np.random.default_rng(seed)
-    truth, said = random.integers(2, size=(2, 50))
-    certainty = random.integers(10, size=50) / 10
-    curve = rejection_curve(truth, said, certainty)
-    for share, error, threshold in zip(curve.rejected, curve.error, curve.threshold, strict=True):
-        kept = certainty >= threshold
-        assert share == pytest.approx(1 - kept.mean())
-        assert error == pytest.approx((truth != said)[kept].mean())
-    assert curve.rejected[0] == 0
-    assert len(curve.threshold) == len(np.unique(certainty))
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -71,8 +57,6 @@ def test_points_of_the_rejection_curve_are_errors_of_what_is_kept(seed):
         (lambda: utility_discounted_accuracy([0, 1], [[True, False]]), "sets must be true or false"),
         (lambda: utility_discounted_accuracy([0], [[True, False]], utility="u50"), "utility must be"),
         (lambda: summarize_sets([0], [[True, False]], classes=["a"]), "classes must name the 2 columns"),
-        (lambda: rejection_curve([0, 1], [0, 1], [0.5]), "must have one entry for each object"),
-        (lambda: rejection_curve([0, 1], [0, 1], [0.5, np.nan]), "certainty has NaN"),
     ],
 )
 def test_errors_say_what_is_wrong(call, message):

@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score, confusion_matrix
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from evlearn.endings import CollapseWarning
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.covariance_models import MODELS, MULTIVARIATE, n_free_parameters
 from evlearn.mixture.em import Mixture, posterior, run_em
@@ -42,7 +43,7 @@ def iris(shared):
 
 @pytest.fixture(scope="module")
 def iris_fit(iris):
-    return ParsimoniousGaussianMixture(3, random_state=0).fit(iris[0])
+    return ParsimoniousGaussianMixture(3, variance_floor=0, random_state=0).fit(iris[0])
 
 
 def blobs(seed, n=90, d=3, c=3):
@@ -92,7 +93,7 @@ def test_parameters_are_as_many_as_directions_in_which_covariances_can_move(name
 @pytest.mark.parametrize("name", SAME_OPTIMUM)
 def test_irises_from_the_true_labels_have_the_bic_of_mclust(iris, seed_examples, name):
     X, y = iris
-    model = ParsimoniousGaussianMixture(3, covariance_models=name, init=y, tol=1e-8).fit(X)
+    model = ParsimoniousGaussianMixture(3, covariance_models=name, init=y, tol=1e-8, variance_floor=0).fit(X)
     expected = seed_examples["mclust_reference_iris_c3"]["bic"][name]
     assert -model.bic_ == pytest.approx(expected, abs=0.01)
 
@@ -117,7 +118,7 @@ def test_diabetes_is_vvv_with_the_published_table(shared):
     table = pd.read_csv(shared / "data" / "diabetes_mclust.csv")
     published = pd.read_csv(shared / "reference" / "seed_tables" / "bootclus_table09.csv", index_col=0)
     X, y = table.iloc[:, :3].to_numpy(), table["y"]
-    model = ParsimoniousGaussianMixture(3, random_state=0).fit(X)
+    model = ParsimoniousGaussianMixture(3, variance_floor=0, random_state=0).fit(X)
     assert model.model_ == "VVV"
     assert -model.bic_ == pytest.approx(-4751.316, abs=0.01)
     ours = pd.crosstab(y, model.predict(X)).to_numpy()
@@ -128,7 +129,7 @@ def test_diabetes_is_vvv_with_the_published_table(shared):
 def test_geysers_have_the_mixture_of_the_reference(shared, reference):
     X = pd.read_csv(shared / "data" / "faithful.csv").to_numpy()[:100]
     case = reference("bootclus_faithful100_G2_B200")
-    model = ParsimoniousGaussianMixture(2, tol=1e-9, random_state=0).fit(X)
+    model = ParsimoniousGaussianMixture(2, tol=1e-9, variance_floor=0, random_state=0).fit(X)
     assert model.model_ == "VVV"
     assert -model.bic_ == pytest.approx(case.scalars["bic"], abs=1e-4)
     order = np.argsort(-model.weights_)
@@ -142,7 +143,9 @@ def test_geysers_have_the_mixture_of_the_reference(shared, reference):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_four_models_are_those_of_scikit_learn(name, theirs, seed):
     X, y = blobs(seed)
-    ours = ParsimoniousGaussianMixture(3, covariance_models=name, init=y, tol=1e-14, max_iter=3000).fit(X)
+    ours = ParsimoniousGaussianMixture(
+        3, covariance_models=name, init=y, tol=1e-14, max_iter=3000, variance_floor=0
+    ).fit(X)
     start = one_run(X, np.eye(3)[y], name, max_iter=1).mixture
     precisions = np.linalg.inv(start.covariances)
     precisions = {
@@ -378,6 +381,61 @@ def test_given_labels_and_probabilities_are_starts(iris):
 # What can go wrong
 
 
+def test_a_formula_behind_the_features_does_not_make_the_clusters():
+    # Areas, perimeters and their ratios: thin components fit the surface on which they lie, and BIC loves them.
+    random = np.random.default_rng(1)
+    y = np.repeat(np.arange(3), 70)
+    told = random.normal(size=(210, 3)) + 3 * np.eye(3)[y]
+    length, width = 5 + 0.3 * told[:, 0], 3 + 0.2 * told[:, 1]
+    noise = 1 + 0.001 * random.normal(size=(2, 210))
+    area, perimeter = length * width * noise[0], 2 * (length + width) * noise[1]
+    X = np.column_stack([area, perimeter, area / perimeter**2, length, width, told[:, 2]])
+    thin, default = (
+        adjusted_rand_score(y, ParsimoniousGaussianMixture(3, random_state=0, **floor).fit_predict(X))
+        for floor in ({"variance_floor": 0}, {})
+    )
+    assert default > 0.9
+    assert thin < 0.6
+
+
+def test_the_floor_holds_in_all_directions_and_is_that_of_the_attribute():
+    X, y = blobs(0)
+    X[:, 2] = X[:, 0] + 1e-3 * X[:, 1]
+    for name in ("VVV", "EEE", "EVI", "VII"):
+        model = ParsimoniousGaussianMixture(3, covariance_models=name, variance_floor=0.05, init=y).fit(X)
+        unit = np.sqrt(model.variance_floor_)
+        unit = np.full(3, np.sqrt(np.mean(unit**2))) if name == "VII" else unit
+        least = np.linalg.eigvalsh(model.covariances_ / unit[:, None] / unit)
+        assert least.min() > 1 - 1e-9
+    free = ParsimoniousGaussianMixture(3, covariance_models="VVI", variance_floor=0, init=y).fit(X)
+    held = ParsimoniousGaussianMixture(3, covariance_models="VVI", init=y).fit(X)
+    np.testing.assert_array_equal(
+        held.covariances_, free.covariances_
+    )  # where it does not bind it changes nothing
+
+
+def test_clusters_near_each_other_are_told_apart_beside_one_far_away():
+    random = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    X = random.normal(size=(300, 2)) + np.array([[0, 0], [7, 0], [2000, 2000]])[y]
+    assert adjusted_rand_score(y, ParsimoniousGaussianMixture(3, random_state=0).fit_predict(X)) == 1
+
+
+def test_clusters_that_are_the_values_of_a_discrete_feature_are_reported():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"size": random.normal(size=200), "smoker": np.arange(200) % 5 == 0, "age": random.normal(size=200)}
+    )
+    with pytest.warns(CollapseWarning, match="one value of a feature each: 'smoker'.*leave such features out"):
+        ParsimoniousGaussianMixture(2, random_state=0).fit(X.astype(float))
+
+
+def test_a_component_of_one_sample_is_reported():
+    X = np.vstack([np.random.default_rng(0).normal(size=(50, 2)), [[30.0, 30.0]]])
+    with pytest.warns(CollapseWarning, match=r"components \[\d\] of 2 have one sample at most"):
+        ParsimoniousGaussianMixture(2, covariance_models="EEE", random_state=0).fit(X)
+
+
 @pytest.mark.parametrize("weight", [1.0, 7.0])
 def test_what_is_added_to_variances_does_not_depend_on_how_many_objects_there_are(weight):
     X, _ = blobs(0)
@@ -402,7 +460,7 @@ def test_models_that_fail_are_infinite_in_the_table_and_left_out():
     random = np.random.default_rng(0)
     X = random.standard_normal((40, 3))
     X[:, 2] = X[:, 0] + X[:, 1]  # singular, but for balls and for axes along the attributes
-    model = ParsimoniousGaussianMixture([1, 2, 50], random_state=0).fit(X)
+    model = ParsimoniousGaussianMixture([1, 2, 50], variance_floor=0, random_state=0).fit(X)
     failed = np.isinf(model.bic_table_)
     assert failed[6:].all()
     assert failed[:, 2].all()
@@ -415,7 +473,9 @@ def test_components_that_collapse_are_an_error_that_says_what_to_do(name):
     X = np.repeat([[0.0, 0.0], [1.0, 5.0], [3.0, 1.0]], 10, axis=0)
     with pytest.raises(ValueError, match=r"singular.*reg_covar"):
         ParsimoniousGaussianMixture(3, covariance_models=name, random_state=0).fit(X)
-    model = ParsimoniousGaussianMixture(3, covariance_models=name, reg_covar=1e-3, random_state=0).fit(X)
+    model = ParsimoniousGaussianMixture(3, covariance_models=name, reg_covar=1e-3, random_state=0)
+    with pytest.warns(CollapseWarning, match="samples with one value of a feature each: feature 0, feature 1"):
+        model.fit(X)
     assert len(np.unique(model.predict(X))) == 3
     np.testing.assert_allclose(model.weights_, 1 / 3)
 
@@ -446,6 +506,7 @@ def test_clusters_that_are_far_apart_are_no_failure(name):
     assert np.diagonal(model.covariances_, axis1=1, axis2=2).max() < 3
 
 
+@pytest.mark.filterwarnings("ignore:some components are the samples with one value")
 @pytest.mark.parametrize("name", MULTIVARIATE)
 def test_no_component_is_flat_or_endless_on_a_grid(name):
     X = np.random.default_rng(0).integers(3, size=(100, 2))

@@ -100,7 +100,7 @@ def test_every_criterion_sees_clusters_that_stand_apart(apart, criterion):
 
 def test_nonspecificity_of_fourclass_is_that_of_the_specification(shared):
     X = table(shared, "fourclass", 2)
-    model = ECM(alpha=2, delta=20**0.5, n_init=20, random_state=0)
+    model = ECM(alpha=2, delta=20**0.5, n_init=20, random_state=0, focal_sets="full", beta=2, init="k-means++")
     said = select_n_clusters(model, X, range(2, 7), criterion="nonspecificity", n_repeats=1, sample_size=1.0)
     np.testing.assert_allclose(said.curve, [0.2475, 0.2358, 0.2285, 0.2626, 0.3092], atol=1e-3)
     assert said.best == 4

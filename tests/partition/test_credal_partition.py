@@ -56,7 +56,7 @@ def test_all_that_r_derives_from_masses_is_the_same_here(reference, name):
     np.testing.assert_array_equal(partition.to_hard("belief"), arrays["y_bel_1b"] - 1)
     np.testing.assert_array_equal(partition.to_rough(), arrays["Y_int"])
     np.testing.assert_array_equal(partition.to_rough("interval_dominance"), arrays["Ynd_int"])
-    np.testing.assert_array_equal(partition.outliers(), arrays["outlier_mask_int"])
+    np.testing.assert_array_equal(~partition.to_rough().any(axis=1), arrays["outlier_mask_int"])
     np.testing.assert_array_equal(partition.lower_approximation(), arrays["lower_approx_int"])
     np.testing.assert_array_equal(partition.upper_approximation(), arrays["upper_approx_int"])
     rule = "interval_dominance"
@@ -104,8 +104,8 @@ def test_credal_partition_of_the_slides(seed_examples):
     functions = [bf.MassFunction(example["frame"], example[key]) for key in ("m3", "m5", "m6", "m12")]
     focal_sets = FocalSets.full(example["frame"])
     partition = CredalPartition([m.to_array(focal_sets) for m in functions], focal_sets)
-    summary = partition.summary()
-    assert (summary.n_sure, summary.n_torn, summary.n_outliers) == (2, 1, 1)
+    n_candidates = partition.to_rough().sum(axis=1)
+    assert [(n_candidates == 1).sum(), (n_candidates > 1).sum(), (n_candidates == 0).sum()] == [2, 1, 1]
 
 
 @given(st.integers(1, 12).flatmap(partitions))
@@ -118,10 +118,12 @@ def test_summaries_of_parts_add_up_to_that_of_the_whole(partition):
     assert total.nonspecificity == pytest.approx(whole.nonspecificity)
 
 
-def test_summaries_of_other_clusters_do_not_add_up(small):
+def test_summaries_of_other_clusters_or_levels_do_not_add_up(small):
     other = CredalPartition.from_hard([0, 1, 2])
     with pytest.raises(ValueError, match="about the same clusters"):
         small.summary() + other.summary()
+    with pytest.raises(ValueError, match=r"the same level, not 0\.9 and 0\.8"):
+        small.summary(0.9) + small.summary(0.8)
 
 
 def test_summary_is_a_sentence_a_person_can_read(small):
@@ -130,8 +132,9 @@ def test_summary_is_a_sentence_a_person_can_read(small):
         "  sure             2   (50.0 %)   small: 1, large: 1",
         "  torn             1   (25.0 %)   Ω (any cluster): 1",
         "  outliers         1   (25.0 %)",
-        "  nonspecificity 0.375   (0: all sure, 1: nothing known)",
+        "  sure: a belief of 0.60 or more in one cluster",
     ]
+    assert str(small.summary(level=0.9999)).endswith("sure: a belief of 0.9999 or more in one cluster")
     many = CredalPartition.from_hard(np.arange(20))
     assert "and 12 more" in str(many.summary())
 
@@ -269,7 +272,7 @@ def test_single_precision_and_memory_maps_are_kept(tmp_path):
     assert np.shares_memory(partition.masses, masses)
     for values in (partition.to_possibilistic(), partition.to_fuzzy(), partition.nonspecificities()):
         assert values.dtype == np.float32
-    assert partition.summary().n_sure == 100
+    assert (partition.summary().n_torn, partition.summary(level=0.5).n_sure) == (100, 100)
     assert partition.relational([(0, 1)]).same.dtype == np.float32
 
 
@@ -277,10 +280,12 @@ def test_frames_hold_cluster_assignment_and_masses(small):
     frame = small.to_frame()
     assert isinstance(frame, pd.DataFrame)
     assert frame.index.tolist() == list("abcd")
-    assert frame.columns.tolist() == ["cluster", "assignment", "∅", "{small}", "{large}", "Ω"]
+    assert frame.columns.tolist() == ["cluster", "assignment", "doubt", "∅", "{small}", "{large}", "Ω"]
     assert frame["cluster"].tolist() == ["small", "large", "small", "large"]
     assert frame["assignment"].tolist() == ["{small}", "{large}", "Ω", "outlier"]
-    np.testing.assert_array_equal(frame.iloc[:, 2:].to_numpy(), small.masses)
+    np.testing.assert_allclose(frame["doubt"], [0, 0.1, 0.8, 0])
+    assert small.to_frame(level=0.95)["assignment"].tolist() == ["{small}", "Ω", "Ω", "outlier"]
+    np.testing.assert_array_equal(frame.iloc[:, 3:].to_numpy(), small.masses)
     polars = small.to_frame("polars")
     assert isinstance(polars, pl.DataFrame)
     assert polars.columns == ["object", *frame.columns]

@@ -9,6 +9,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import papers
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
@@ -37,10 +38,10 @@ def painted(artist, figure):
 
 
 def test_curve_mark_and_legend_are_in_the_picture(data):
-    model = ECM(alpha=2, delta=20**0.5, n_init=3, random_state=0)
+    model = papers.ECM(alpha=2, delta=20**0.5, n_init=3, random_state=0)
     display = ClusterNumberDisplay.from_estimator(model, data[0], n_clusters=range(2, 7))
     expected = [
-        ECM(number, alpha=2, delta=20**0.5, n_init=3, random_state=0)
+        papers.ECM(number, alpha=2, delta=20**0.5, n_init=3, random_state=0)
         .fit(data[0])
         .credal_partition_.nonspecificity()
         for number in range(2, 7)
@@ -69,17 +70,17 @@ def test_the_mark_is_filled_and_larger_than_the_hollow_markers_of_the_curve():
 
 
 def test_what_nonspecificity_says_about_fourclass_depends_on_the_parameters(data):
-    # As the specification tells: 4 with alpha=2 and delta²=20, and 2 with the defaults.
+    # As the specification tells: 4 with alpha=2 and delta²=20, and 2 with the defaults of the paper.
     for model, suggested in (
-        (ECM(alpha=2, delta=20**0.5, n_init=3, random_state=0), 4),
-        (ECM(n_init=3, random_state=0), 2),
+        (papers.ECM(alpha=2, delta=20**0.5, n_init=3, random_state=0), 4),
+        (papers.ECM(n_init=3, random_state=0), 2),
     ):
         display = ClusterNumberDisplay.from_estimator(model, data[0], n_clusters=range(2, 7))
         assert display.suggested == suggested, model
 
 
 def test_the_elbow_of_the_objective_is_at_four_for_fourclass(data):
-    for model in (ECM(n_init=3, random_state=0), EVCLUS(random_state=0)):
+    for model in (ECM(n_init=3, random_state=0), EVCLUS(d0_quantile=0.9, random_state=0)):
         display = ClusterNumberDisplay.from_estimator(
             model, data[0], criterion="objective", n_clusters=range(2, 8)
         )
@@ -105,7 +106,7 @@ def test_every_estimator_can_be_asked(data, model, criterion):
 def test_dissimilarities_and_constraints_reach_the_fit(data):
     X, y = data[0][:80], data[1][:80]
     constraints = PairwiseConstraints.sample(y, 40, random_state=0)
-    model = EVCLUS(metric="precomputed", xi=0.9, random_state=0)
+    model = EVCLUS(d0_quantile=0.9, metric="precomputed", xi=0.9, random_state=0)
     dissimilarities = pairwise_distances(X)
     free, bound = (
         ClusterNumberDisplay.from_estimator(model, dissimilarities, n_clusters=[3, 4], fit_params=params)

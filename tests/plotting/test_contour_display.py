@@ -96,7 +96,7 @@ def test_objects_are_drawn_with_colour_and_marker_of_their_cluster():
 
 def test_every_kind_of_set_has_a_key():
     X = load_butterfly().data
-    model = ECM(n_clusters=2, random_state=0).fit(X)
+    model = ECM(n_clusters=2, alpha=1, beta=2, random_state=0).fit(X)
     display = draw(MassContourDisplay.from_estimator(model, X, of="mass", levels=[0.1, 0.5]))
     assert display.set_labels == ["∅", "{0}", "{1}", "Ω"]
     assert all(lines is not None for lines in display.contours_)
@@ -198,6 +198,6 @@ def test_wrong_arguments_are_explained(arguments, message):
 
 def test_too_many_sets_are_refused():
     X = np.random.default_rng(0).random((40, 2))
-    model = ECM(n_clusters=5, random_state=0).fit(X)
+    model = ECM(n_clusters=5, focal_sets="full", random_state=0).fit(X)
     with pytest.raises(ValueError, match="lines of 32 sets, too many to see; choose some with `sets`"):
         MassContourDisplay.from_estimator(model, X, of="mass")

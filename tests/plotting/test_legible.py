@@ -15,6 +15,7 @@ from evlearn.plotting import (
     IntervalDisplay,
     MassesDisplay,
     RelationalDisplay,
+    RiskCoverageDisplay,
     ShepardDisplay,
 )
 
@@ -54,6 +55,7 @@ def test_nothing_of_the_other_pictures_is_cut_off():
     displays = [
         ClusterNumberDisplay.from_values(range(2, 32), random.random(30), name="a long name of a method"),
         DeltaBelDisplay.from_data(example(120, 4)[0], n_neighbors=10),
+        RiskCoverageDisplay.from_predictions(few[0] > 0.5, few[1] > 0.5, few[0], name="a long name " * 5),
         ShepardDisplay.from_pairs(*few),
         ShepardDisplay.from_pairs(*many),
         IntervalDisplay.from_intervals(intervals),

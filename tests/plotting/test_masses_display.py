@@ -227,7 +227,7 @@ def test_the_kind_can_be_chosen_and_the_picture_drawn_again_on_given_axes():
     assert display.ax_ is other
     assert display.cells_ is None
     assert display.cluster_bands_ == []
-    np.testing.assert_allclose(heights(display), model.masses_)
+    np.testing.assert_allclose(heights(display), model.masses_, atol=1e-15)
     assert len(MassesDisplay.from_partition(partition_of(150, FocalSets.full(2)), kind="bars").bars_) == 4
 
 

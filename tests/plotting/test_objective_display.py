@@ -23,8 +23,8 @@ def texts(display):
 
 def test_the_objective_is_drawn_against_iterations_that_begin_where_it_was_first_taken():
     for model, first in (
-        (ECM(n_clusters=2, delta=5, random_state=0), 0),
-        (EVCLUS(n_clusters=2, random_state=0), 1),
+        (ECM(n_clusters=2, beta=2, delta=5, init="random", random_state=0), 0),
+        (EVCLUS(n_clusters=2, d0_quantile=0.9, random_state=0), 1),
     ):
         model.fit(load_butterfly().data)
         display = ObjectiveDisplay.from_estimator(model)

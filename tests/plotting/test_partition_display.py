@@ -63,7 +63,7 @@ def draw(display):
 
 def test_the_butterfly_has_two_wings_one_torn_object_and_one_outlier(butterfly):
     partition, X = butterfly
-    display = draw(CredalPartitionDisplay.from_partition(partition, X))
+    display = draw(CredalPartitionDisplay.from_partition(partition, X, rule="max_mass"))
     # The paper numbers the right wing first.
     assert [rows(offsets(one)) for one in display.sure_points_] == [rows(X[6:11]), rows(X[:5])]
     assert rows(np.vstack([offsets(one) for one in display.torn_points_])) == {(0, 0)}
@@ -78,7 +78,7 @@ def test_objects_have_the_colour_and_marker_of_their_most_plausible_cluster():
     partition = vague_partition(X, 4)
     display = draw(CredalPartitionDisplay.from_partition(partition, X))
     labels, outliers = partition.to_hard(), partition.outliers()
-    sure = partition.lower_approximation().any(axis=1)
+    sure = partition.verdict().sure
     assert sure.any()
     assert outliers.any()
     assert (~sure & ~outliers).any()
@@ -112,6 +112,21 @@ def test_hulls_have_members_of_the_approximations_as_corners_and_hold_all_others
     assert display.upper_lines_[0].get_linestyle() == "--"
 
 
+@pytest.mark.parametrize("level", [0.5, 2 / 3, 0.9])
+def test_the_picture_shows_the_verdict_at_the_level_that_is_asked_for(level):
+    X, _ = make_fourclass(300, random_state=1)
+    partition = vague_partition(X, 3)
+    verdict = partition.verdict(level)
+    display = CredalPartitionDisplay.from_partition(partition, X, level=level)
+    np.testing.assert_array_equal(display.torn, verdict.torn)
+    np.testing.assert_array_equal(display.outliers, verdict.outlier)
+    lower, upper = cluster_hulls(X, verdict.candidates)
+    for one, other in zip([*display.lower_hulls, *display.upper_hulls], [*lower, *upper], strict=True):
+        np.testing.assert_array_equal(one, other)
+    texts = [text.get_text() for text in display.legend_.get_texts()]
+    assert texts[-2:] == ["around sure", "around sure and torn"]
+
+
 def test_interval_dominance_shows_no_outlier(butterfly):
     display = CredalPartitionDisplay.from_partition(*butterfly, rule="interval_dominance")
     assert len(offsets(display.outlier_points_)) == 0
@@ -140,7 +155,7 @@ def test_the_legend_names_clusters_and_marks_and_stays_inside_axes_that_have_nei
     partition, X = butterfly
     named = partition.rename(cluster_names=["_right wing", "a name that is much too long to be read"])
     _, ax = plt.subplots()
-    display = draw(CredalPartitionDisplay.from_partition(named, X, ax=ax))
+    display = draw(CredalPartitionDisplay.from_partition(named, X, rule="max_mass", ax=ax))
     assert [text.get_text().strip() for text in display.legend_.get_texts()] == [
         "_right wing",
         "a name that is much too…",
@@ -412,9 +427,11 @@ def test_a_sample_keeps_some_objects_of_the_smallest_clusters():
 @pytest.mark.parametrize("n_clusters", [2, 30])
 def test_a_million_objects_are_drawn_within_seconds(n_clusters):
     X = np.random.default_rng(0).standard_normal((1_000_000, 2), dtype=np.float32)
-    # Nearly every object is torn between all clusters, and in the upper approximation of each.
+    # Half of the objects are torn between all clusters, and inside the outer lines of each.
     masses = random_masses(len(X), n_clusters + 2, np.float32)
-    masses[: len(X) // 2, -1] += 2
+    masses /= masses.max(axis=1, keepdims=True)
+    masses **= 40
+    masses[: len(X) // 2, -1] += n_clusters
     masses /= masses.sum(axis=1, keepdims=True)
     partition = CredalPartition(masses, FocalSets.simple(n_clusters), validate=False)
     start = time.perf_counter()

@@ -48,9 +48,9 @@ def test_objects_are_ordered_by_cluster_from_sure_to_torn_with_outliers_last(fou
     outliers = ordered.outliers()
     assert outliers.any()
     assert (np.diff(outliers.astype(int)) >= 0).all()
-    clusters, vague = ordered.to_hard()[~outliers], ordered.nonspecificities()[~outliers]
+    clusters, doubt = ordered.to_hard()[~outliers], ordered.doubt()[~outliers]
     assert (np.diff(clusters) >= 0).all()
-    assert all((np.diff(vague[clusters == cluster]) >= 0).all() for cluster in range(4))
+    assert all((np.diff(doubt[clusters == cluster]) >= 0).all() for cluster in range(4))
     assert display.group_names == ["0", "1", "2", "3", "outliers"]
     assert display.group_sizes.tolist() == [*np.bincount(clusters), outliers.sum()]
 

@@ -82,3 +82,10 @@ def test_importing_costs_little_and_loads_no_extra():
     imported, numpy = (small_data.run(f"import {name}") for name in ("evlearn", "numpy"))
     assert imported["extras"] == []
     assert imported["cpu_seconds"] < numpy["cpu_seconds"] + 0.2
+
+
+def test_memory_and_a_pass_grow_no_faster_than_the_number_of_clusters():
+    runs = {one["clusters"]: one for one in record.read("scale_clusters")["runs"]}
+    for name in ("bytes", "pass_seconds"):
+        for more in (20, 30, 40, 50):
+            assert runs[more][name] <= 1.2 * more / 10 * runs[10][name], (name, more)

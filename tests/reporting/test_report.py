@@ -97,21 +97,47 @@ def test_every_part_is_there(text):
     assert evlearn.__version__ in text
 
 
-def test_the_most_torn_objects_are_listed_with_their_own_names(model, text):
+def test_the_torn_objects_in_the_greatest_doubt_are_listed_with_their_own_names(model, text):
     reader = Reader(text)
     partition = model.credal_partition_
-    torn = np.flatnonzero(partition.to_rough().sum(axis=1) > 1)
-    vague = torn[np.argsort(-partition.nonspecificities()[torn], kind="stable")]
+    torn = np.flatnonzero(partition.verdict().torn)
+    doubtful = torn[np.argsort(-partition.doubt()[torn], kind="stable")]
     listed = [cell for cell in reader.cells if cell.startswith("flower")]
-    assert listed == [f"flower <{number}> & co" for number in vague[:20]]
+    assert listed == [f"flower <{number}> & co" for number in doubtful[:20]]
+    assert "doubt" in reader.cells
 
 
-def test_the_summary_counts_in_sentences(model, text):
-    summary = model.credal_partition_.summary()
+def test_the_level_decides_who_is_sure_and_the_page_says_it(model, iris, tmp_path):
+    partition = model.credal_partition_
+    level = partition.level_leaving(0.1)
+    text = evlearn.report(model, iris, tmp_path / "iris.html", level=level).read_text(encoding="utf-8")
+    summary = partition.summary(level)
+    assert summary.n_torn <= 15
     assert f"Of 150 objects, {summary.n_sure} " in text
-    assert f"{summary.n_torn} (" in text
-    assert "between all clusters" in text
-    assert "0 and 2" in text
+    assert f"at least {100 * level:.3g} % of the belief about each of them is in that cluster alone" in text
+    counts = partition.verdict(level).candidates.sum(axis=0)
+    cells = Reader(text).cells
+    rows = [cells.index(name, cells.index("possible")) for name in ("0", "1", "2")]
+    assert [int(cells[row + 2]) for row in rows] == counts.tolist()
+    with pytest.raises(ValueError, match="level must be a number above 0 and at most 1, got 2"):
+        evlearn.report(model, iris, tmp_path / "iris.html", level=2)
+
+
+def test_objects_may_be_torn_between_clusters_that_have_no_set_of_their_own(tmp_path):
+    memberships = [[0.4, 0.3, 0.3, 0], [0, 0, 0.5, 0.5]]
+    partition = CredalPartition.from_fuzzy(memberships, cluster_names=["a", "b", "c", "d"])
+    objects = Objects.of(partition, np.zeros((2, 1)), np.zeros((2, 1)))
+    text = write_report(EVCLUS(4), objects, tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "1 between clusters a, b and c" in text
+    assert "1 between clusters c and d" in text
+
+
+def test_the_summary_counts_in_sentences(tmp_path):
+    candidates = [[1, 0, 0]] * 5 + [[1, 0, 1]] * 2 + [[1, 1, 1]]
+    objects = Objects.of(CredalPartition.from_rough(candidates), np.zeros((8, 1)), np.zeros((8, 1)))
+    text = write_report(EVCLUS(3), objects, tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "Of 8 objects, 5 (62 %) are sure of one of 3 clusters" in text
+    assert "3 (38 %) are torn: 2 between clusters 0 and 2; 1 between all clusters." in text
     assert "None is an outlier." in text
 
 
@@ -144,7 +170,7 @@ def test_dissimilarities_have_no_attributes_to_show(iris, tmp_path):
 def test_new_objects_and_a_single_attribute_are_reported(model, iris, tmp_path):
     path = evlearn.report(model, iris[:40], tmp_path / "new.html")
     assert "Of 40 objects" in path.read_text(encoding="utf-8")
-    one = iris.to_numpy()[:, :1]
+    one = iris.to_numpy()[:, 2:3]
     path = evlearn.report(ECM(2, random_state=0).fit(one), one, tmp_path / "one.html")
     assert "Of 150 objects" in path.read_text(encoding="utf-8")
 

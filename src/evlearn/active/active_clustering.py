@@ -39,10 +39,10 @@ class ActiveClustering(BaseEstimator):  # type: ignore[misc]
     ----------
     estimator : estimator
         A clusterer whose `fit` takes constraints: EVCLUS, CECM or NNEVCLUS.
-    strategy : {"margin", "entropy", "nonspecificity", "random"}, default="margin"
-        Which objects are in doubt: those whose two most plausible clusters are about as plausible, whose
-        probabilities are spread, or whose masses leave much open; or any object. "nonspecificity" also asks about
-        outliers.
+    strategy : {"margin", "doubt", "entropy", "nonspecificity", "random"}, default="margin"
+        Which objects are in doubt: those whose two most plausible clusters are about as plausible, whose belief in
+        the most plausible one is small (`evlearn.CredalPartition.doubt`), whose probabilities are spread, or whose
+        masses leave much open; or any object. "nonspecificity" also asks about outliers.
     max_queries_per_object : int, default=2
         An object that so many questions were about is not chosen again; questions in which it stands for a cluster
         do not count.

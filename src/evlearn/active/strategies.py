@@ -8,6 +8,22 @@ from evlearn.belief.types import FloatArray, IntArray
 from evlearn.partition import CredalPartition
 
 
+def doubt(partition: CredalPartition) -> FloatArray:
+    """One minus the belief in the most plausible cluster, as reports and tables rank objects.
+
+    Parameters
+    ----------
+    partition : CredalPartition
+        The mass functions.
+
+    Returns
+    -------
+    ndarray of shape (n_objects,)
+        Doubts.
+    """
+    return partition.doubt()
+
+
 def nonspecificity(partition: CredalPartition) -> FloatArray:
     """How much each mass function leaves open.
 
@@ -60,6 +76,7 @@ def margin(partition: CredalPartition) -> FloatArray:
 
 #: By name; "random" looks at nothing.
 STRATEGIES: dict[str, Callable[[CredalPartition], FloatArray]] = {
+    "doubt": doubt,
     "nonspecificity": nonspecificity,
     "entropy": entropy,
     "margin": margin,

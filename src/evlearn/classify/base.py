@@ -16,7 +16,7 @@ from evlearn.cluster.base import with_names_of
 from evlearn.endings import warn_if_unfinished
 from evlearn.lbfgs import Descent
 from evlearn.parameters import check_choice
-from evlearn.partition import CredalPartition
+from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
 
@@ -89,24 +89,29 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         return self.predict_mass(X).to_fuzzy()
 
-    def predict_set(self, X: Any, *, rule: str = "interval_dominance") -> BoolArray:
+    def predict_set(self, X: Any, *, rule: str = "verdict", level: float = SURE_LEVEL) -> BoolArray:
         """The classes that each object may belong to.
 
         Parameters
         ----------
         X : array-like of shape (n_objects, n_features)
             The objects.
-        rule : {"interval_dominance", "maximality", "u65", "u80"}, default="interval_dominance"
-            Keep the classes that no other dominates, in either sense; or choose the set with the largest expected
-            utility, where a right set of two classes is worth 0.65 or 0.8 of a right class.
+        rule : {"verdict", "interval_dominance", "maximality", "u65", "u80"}, default="verdict"
+            Take the verdict that summaries and tables show, see `evlearn.CredalPartition.verdict`; keep the
+            classes that no other dominates, in either sense; or choose the set with the largest expected utility,
+            where a right set of two classes is worth 0.65 or 0.8 of a right class.
+        level : float, default=0.6
+            For "verdict": the belief that the candidates of an object must have together.
 
         Returns
         -------
         ndarray of bool of shape (n_objects, n_classes)
-            Whether the class is a candidate; at least one is.
+            Whether the class is a candidate.
         """
-        check_choice("rule", rule, _SET_RULES)
+        check_choice("rule", rule, ("verdict", *_SET_RULES))
         partition = self.predict_mass(X)
+        if rule == "verdict":
+            return partition.verdict(level).candidates
         return _SET_RULES[rule](partition.masses, partition.focal_sets)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -28,10 +28,11 @@ class EvidentialKNNClassifier(EvidentialClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, default=5
+    n_neighbors : int, default=10
         How many neighbours speak; all, if there are fewer training objects.
-    alpha : float, default=0.95
-        What a neighbour at distance zero gives to its class, between 0 and 1.
+    alpha : float, default=0.3
+        What a neighbour at distance zero gives to its class, between 0 and 1. With 0.95, as in the papers, a
+        single neighbour nearly settles the matter, also where labels are noisy.
     gamma : float, array-like of shape (n_classes,) or None, default=None
         The scales: a neighbour of class k at distance d gives
         :math:`\alpha e^{-\gamma_k^2d^2}`. With `optimize`, where learning begins. None is one over the root mean
@@ -103,9 +104,9 @@ class EvidentialKNNClassifier(EvidentialClassifier):
 
     def __init__(
         self,
-        n_neighbors: int = 5,
+        n_neighbors: int = 10,
         *,
-        alpha: float = 0.95,
+        alpha: float = 0.3,
         gamma: Any = None,
         optimize: bool = True,
         loss_lambda: Any = "pignistic",

@@ -26,8 +26,9 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
 
     Parameters
     ----------
-    n_prototypes : int, default=2
-        The number of prototypes, for each class or in all.
+    n_prototypes : int, default=5
+        The number of prototypes, for each class or in all. With two or three, a network may end with
+        all samples in one class.
     per_class : bool, default=True
         Whether each class has prototypes of its own to begin with. Otherwise prototypes are spread over all
         objects, and begin with the shares of the classes around them.
@@ -42,8 +43,9 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     standardize : bool, default=True
         Whether to measure distances in units of the standard deviation of each attribute.
     n_init : int, default=1
-        The number of starts; the best result is kept.
-    max_iter : int, default=500
+        The number of starts; the best result is kept. If it is no better than the shares of the classes, there are
+        five more, and then a warning.
+    max_iter : int, default=1000
         The largest number of iterations of a start.
     tol : float, default=1e-4
         Ten iterations that together lower the loss by less than this share of it are the last.
@@ -89,7 +91,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from evlearn.classify import EvidentialNeuralClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = EvidentialNeuralClassifier(random_state=0).fit(X, y)
+    >>> model = EvidentialNeuralClassifier(3, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
     >>> model.predict_mass([[5, 3, 100, 100]]).masses.round(2)
@@ -98,7 +100,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
 
     def __init__(
         self,
-        n_prototypes: int = 2,
+        n_prototypes: int = 5,
         *,
         per_class: bool = True,
         loss_lambda: Any = "pignistic",
@@ -106,7 +108,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         optimize_prototypes: bool = True,
         standardize: bool = True,
         n_init: int = 1,
-        max_iter: int = 500,
+        max_iter: int = 1000,
         tol: float = 1e-4,
         random_state: Any = None,
     ) -> None:
@@ -175,6 +177,10 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         centres = [centres_of(group, self.n_prototypes, random)[0] for _, group in groups]
         owners = np.repeat([k for k, _ in groups], [len(some) for some in centres])
         return np.concatenate(centres), np.eye(targets.shape[1])[owners] + _BLUR
+
+    def _probabilities(self, network: ENNParameters, data: FloatArray) -> FloatArray:
+        masses = network.masses(data)
+        return np.asarray(masses[:, :-1] + masses[:, -1:] / (masses.shape[1] - 1))
 
     def _masses(self, rows: FloatArray) -> FloatArray:
         masses = self._network.masses(self._enter(rows))

@@ -13,11 +13,18 @@ from evlearn.belief.types import FloatArray
 from evlearn.classify.base import LARGEST, EvidentialClassifier
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_networks import pack, squared_distances, unpack
+from evlearn.endings import warn_of_collapse
 from evlearn.lbfgs import Descent, descend
 from evlearn.parameters import check_flag, check_integer, check_real, refuse_remote
 from evlearn.threads import one_blas_thread
 
 _GRADIENT = 1e-8
+# Starts that are added where a network has learned nothing, and the share of the error that it has to take away.
+_RESTARTS = 5
+_LEARNED = 0.01
+# The same for a network that puts all training samples into one class, unless nearly all are of that class.
+_LEARNED_IN_ONE_CLASS = 0.5
+_NEARLY_ALL = 0.9
 
 
 class PrototypeClassifier(EvidentialClassifier):
@@ -37,10 +44,16 @@ class PrototypeClassifier(EvidentialClassifier):
         spread = data.std(axis=0) if self.standardize else np.ones(data.shape[1])
         self._unit = np.where(spread > 0, spread, 1)
         with one_blas_thread():
-            network, descent = self._train(self._enter(data), labels)
+            network, descent, learned = self._train(self._enter(data), labels)
         self._network = network
         self.prototypes_ = network.prototypes * self._unit + self._centre
         self._account(descent, self.max_iter)
+        if not learned:
+            warn_of_collapse(
+                f"after {_RESTARTS} more starts, {type(self).__name__} says hardly more of the training samples "
+                "than the shares of the classes, or gives all to one class",
+                "Try more prototypes, a larger n_init or other features; or X says nothing about y.",
+            )
         return labels
 
     def _check_parameters(self) -> None:
@@ -53,11 +66,13 @@ class PrototypeClassifier(EvidentialClassifier):
         """The coordinates of the network, in which squares do not overflow."""
         return np.asarray(np.clip((data - self._centre) / self._unit, -LARGEST, LARGEST))
 
-    def _train(self, data: FloatArray, labels: Labels) -> tuple[Any, Descent]:
+    def _train(self, data: FloatArray, labels: Labels) -> tuple[Any, Descent, bool]:
+        """The best of all starts, and whether it has learned anything: if none has, there are some more."""
         random = check_random_state(self.random_state)
         loss = self._make_loss(data, labels)
-        trained = []
-        for _ in range(self.n_init):
+        trained: list[tuple[Any, Descent]] = []
+        learned = False
+        while len(trained) < self.n_init or (not learned and len(trained) < self.n_init + _RESTARTS):
             start = self._start(data, labels, random)
 
             def evaluate(values: FloatArray, start: Any = start) -> tuple[float, FloatArray]:
@@ -66,11 +81,26 @@ class PrototypeClassifier(EvidentialClassifier):
 
             descent = descend(evaluate, pack(start), tol=self.tol, max_iter=self.max_iter, gradient_tol=_GRADIENT)
             trained.append((unpack(descent.values, start), descent))
+            network, best = min(trained, key=lambda one: one[1].history[-1])
+            learned = self._has_learned(network, data, labels)
             if descent.interrupted:
                 break
-        network, best = min(trained, key=lambda one: one[1].history[-1])
         best.interrupted = trained[-1][1].interrupted
-        return network, best
+        return network, best, learned
+
+    def _has_learned(self, network: Any, data: FloatArray, labels: Labels) -> bool:
+        """Whether the squared error of the probabilities is well below that of the shares of the classes."""
+        if labels.codes is None or len(np.unique(labels.codes)) < 2:
+            return True  # of labels with doubt this says little
+        truth = labels.targets(0)
+        said = self._probabilities(network, data)
+        several = np.ptp(said.argmax(axis=1)) > 0 or truth.mean(axis=0).max() > _NEARLY_ALL
+        needed = _LEARNED if several else _LEARNED_IN_ONE_CLASS
+        return bool(np.square(said - truth).sum() < (1 - needed) * np.square(truth.mean(axis=0) - truth).sum())
+
+    def _probabilities(self, network: Any, data: FloatArray) -> FloatArray:
+        """What a network says of data in its own coordinates."""
+        raise NotImplementedError
 
     def _start(self, data: FloatArray, labels: Labels, random: np.random.RandomState) -> Any:
         """Parameters to begin with."""

@@ -35,7 +35,8 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     standardize : bool, default=True
         Whether to measure distances in units of the standard deviation of each attribute.
     n_init : int, default=1
-        The number of starts; the best result is kept.
+        The number of starts; the best result is kept. If it is no better than the shares of the classes, there are
+        five more, and then a warning.
     max_iter : int, default=1000
         The largest number of iterations of a start.
     tol : float, default=1e-4
@@ -164,6 +165,9 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         active = np.exp(-(gamma**2) * squares / 2)
         weights = np.linalg.lstsq(active, labels.targets(0), rcond=None)[0]
         return RBFParameters(prototypes, gamma, weights)
+
+    def _probabilities(self, network: RBFParameters, data: FloatArray) -> FloatArray:
+        return np.asarray(softmax(network.activations(data)[0] @ network.weights, axis=1))
 
     def _active(self, data: FloatArray) -> FloatArray:
         active: FloatArray = self._network.activations(self._enter(data))[0]

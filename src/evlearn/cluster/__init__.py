@@ -10,6 +10,7 @@ from evlearn.cluster.ecmdd import ECMdd
 from evlearn.cluster.eknnclus import EKNNClus
 from evlearn.cluster.evclus import EVCLUS
 from evlearn.cluster.intervals import PairIntervals
+from evlearn.cluster.merged_mixture import MergedMixture
 from evlearn.cluster.recm import RECM
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "DeltaBel",
     "ECMdd",
     "EKNNClus",
+    "MergedMixture",
     "PairIntervals",
     "delta_bel",
 ]

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.cluster.training_data import digest_of_data
-from evlearn.partition import CredalPartition
+from evlearn.partition import SURE_LEVEL, CredalPartition
 
 
 class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -61,20 +61,22 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.predict_mass(X).to_fuzzy()
 
-    def predict_set(self, X: Any) -> BoolArray:
-        """The clusters that each object may belong to: those that are not dominated by another.
+    def predict_set(self, X: Any, *, level: float = SURE_LEVEL) -> BoolArray:
+        """The clusters that each object may belong to, see `evlearn.CredalPartition.verdict`.
 
         Parameters
         ----------
         X : array-like
             The objects, as for `predict_mass`.
+        level : float, default=0.6
+            The belief that the candidates of an object must have together.
 
         Returns
         -------
         ndarray of bool of shape (n_objects, n_clusters)
-            Whether the cluster is a candidate.
+            Whether the cluster is a candidate: one for sure objects, several for torn ones, none for outliers.
         """
-        return self.predict_mass(X).to_rough("interval_dominance")
+        return self.predict_mass(X).verdict(level).candidates
 
     @property
     def _precomputed(self) -> bool:

@@ -13,8 +13,9 @@ from evlearn.cluster.belief_peaks import delta_bel
 from evlearn.cluster.descent import Model
 from evlearn.cluster.prototype_clusterer import PrototypeClusterer
 from evlearn.cluster.prototypes import Coordinates, SetCosts
+from evlearn.cluster.scales import Chosen
 from evlearn.cluster.starts import draw_plain, make_prototypes
-from evlearn.endings import whole_or_nothing
+from evlearn.endings import warn_of_collapse, whole_or_nothing
 from evlearn.parameters import check_choice, check_integer, check_real
 
 
@@ -38,20 +39,23 @@ class BPEC(PrototypeClusterer):
     min_bel, min_delta : float or None, default=None
         With `n_clusters` "auto": take the objects above these thresholds of the :math:`\delta`-Bel graph as
         centres.
-    focal_sets : {"full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="full"
-        The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to eight
-        clusters or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs;
-        "neighbor_pairs": a simple fit first, then again with the pairs of clusters that turn out to be
-        neighbours.
+    focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
+        The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
+        clusters that are the nearest two of some object, at most two pairs for each cluster; "full": all sets;
+        "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
+        again with the pairs of clusters that turn out to be neighbours.
     include_omega : bool, default=True
-        Whether the set of all clusters belongs to "simple", "pairs" and "neighbor_pairs".
+        Whether the set of all clusters belongs to "auto", "simple", "pairs" and "neighbor_pairs".
     n_pair_neighbors : int, default=1
         For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
-    alpha : float, default=1.0
+    alpha : float or "auto", default="auto"
         How much large sets are discouraged: the squared distance to a set of k clusters counts :math:`k^\alpha`
-        times.
-    beta : float, default=2.0
-        The exponent of the masses, above 1: nearer to 1, objects are more decided.
+        times. "auto" lets a pair win near the middle of the two closest clusters, whatever the number of features;
+        the papers take 1.
+    beta : float or "auto", default="auto"
+        The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it by the width
+        of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
+        papers take 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
         The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
         takes the distance that 95 of 100 pairs of objects do not exceed.
@@ -98,6 +102,10 @@ class BPEC(PrototypeClusterer):
         What the columns of the masses stand for.
     delta_ : float
         The distance to the empty set.
+    alpha_ : float
+        The `alpha` that was used.
+    beta_ : float
+        The `beta` that was used.
     objective_ : float
         The objective at the metrics and masses.
     objective_history_ : ndarray of shape (n_iterations + 1,)
@@ -137,11 +145,11 @@ class BPEC(PrototypeClusterer):
         q: float | None = 0.9,
         min_bel: float | None = None,
         min_delta: float | None = None,
-        focal_sets: Any = "full",
+        focal_sets: Any = "auto",
         include_omega: bool = True,
         n_pair_neighbors: int = 1,
-        alpha: float = 1.0,
-        beta: float = 2.0,
+        alpha: float | str = "auto",
+        beta: float | str = "auto",
         delta: Any = "auto",
         metric: str = "adaptive",
         reg_covar: float = 1e-6,
@@ -202,7 +210,7 @@ class BPEC(PrototypeClusterer):
                 f"give n_clusters or thresholds, not both; got n_clusters={self.n_clusters} with "
                 f"min_bel={self.min_bel} and min_delta={self.min_delta}."
             )
-        check_real("alpha", self.alpha, 0)
+        check_real("alpha", self.alpha, 0, or_auto=True)
         check_real("reg_covar", self.reg_covar, 0, 1)
         check_choice("metric", self.metric, ("adaptive", "euclidean"))
         if isinstance(self.init, str):
@@ -222,16 +230,30 @@ class BPEC(PrototypeClusterer):
         graph = delta_bel(some, n_neighbors=self.n_neighbors, q=self.q, n_jobs=self.n_jobs)
         return [some[graph.peaks(n_peaks=self.n_clusters, min_bel=self.min_bel, min_delta=self.min_delta)]]
 
-    def _costs(self, focal_sets: FocalSets, delta: float) -> SetCosts:
-        return SetCosts.ecm(focal_sets, alpha=float(self.alpha), beta=float(self.beta), delta=delta)
+    def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:
+        return SetCosts.ecm(focal_sets, alpha=chosen.alpha, beta=chosen.beta, delta=chosen.delta)
 
     def _make_model(
-        self, focal_sets: FocalSets, coordinates: Coordinates, delta: float, prototypes: FloatArray, metrics: Any
+        self,
+        focal_sets: FocalSets,
+        coordinates: Coordinates,
+        chosen: Chosen,
+        prototypes: FloatArray,
+        metrics: Any = None,
     ) -> Model:
-        costs = self._costs(focal_sets, delta)
+        costs = self._costs(focal_sets, chosen)
         return make_model(
             self.metric, costs, coordinates, prototypes, metrics=metrics, reg_covar=self.reg_covar, fixed=True
         )
+
+    def _warn_of_collapse(self, chosen: Chosen) -> None:
+        if isinstance(self.n_clusters, str) and self.n_clusters_ == 1:
+            warn_of_collapse(
+                "only one peak of belief stands out, so that all samples are one cluster",
+                "Look at delta_bel(X), give n_clusters or n_neighbors, or try CCM.",
+            )
+        else:
+            super()._warn_of_collapse(chosen)
 
     def _publish_prototypes(self) -> None:
         super()._publish_prototypes()

@@ -6,6 +6,7 @@ from typing import Any
 from evlearn.belief import FocalSets
 from evlearn.cluster.means import MeansClusterer
 from evlearn.cluster.prototypes import SetCosts
+from evlearn.cluster.scales import Chosen
 from evlearn.parameters import check_real
 
 
@@ -23,28 +24,31 @@ class CCM(MeansClusterer):
     ----------
     n_clusters : int, default=3
         The number of clusters.
-    focal_sets : {"pairs", "full", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="pairs"
-        The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to eight
-        clusters or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs;
-        "neighbor_pairs": a simple fit first, then again with the pairs of clusters that turn out to be
-        neighbours.
+    focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
+        The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
+        clusters that are the nearest two of some object, at most two pairs for each cluster; "full": all sets;
+        "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
+        again with the pairs of clusters that turn out to be neighbours.
     include_omega : bool, default=False
-        Whether the set of all clusters belongs to "simple", "pairs" and "neighbor_pairs".
+        Whether the set of all clusters belongs to "auto", "simple", "pairs" and "neighbor_pairs".
     n_pair_neighbors : int, default=1
         For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
     gamma : float, default=1.0
         The weight of the distance to the barycentre of a set, beside those to its prototypes. 0 leaves it out; the
         larger it is, the more objects in the middle of a set give mass to it.
-    beta : float, default=2.0
-        The exponent of the masses, above 1: nearer to 1, objects are more decided.
+    beta : float or "auto", default="auto"
+        The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it by the width
+        of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
+        papers take 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
         The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
         takes the distance that 95 of 100 pairs of objects do not exceed.
-    init : {"kmeans", "random", "peaks"} or array-like of shape (n_clusters, n_features), default="kmeans"
-        Where prototypes start: at objects spread by k-means++, at random objects, at peaks of belief, or at given
-        points.
-    n_init : int, default=1
-        How many times to start; the best result is kept.
+    init : str or array-like of shape (n_clusters, n_features), default="kmeans"
+        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at objects spread by k-means++;
+        "random", at random objects; "peaks", at peaks of belief; or at given points.
+    n_init : int, default=10
+        How many times to start; the best result is kept. With "kmeans" it is k-means that starts so many times, on
+        a sample.
     max_iter : int, default=300
         The largest number of iterations.
     tol : float, default=1e-6
@@ -77,6 +81,8 @@ class CCM(MeansClusterer):
         What the columns of the masses stand for.
     delta_ : float
         The distance to the empty set.
+    beta_ : float
+        The `beta` that was used.
     objective_ : float
         The objective at the prototypes and masses.
     objective_history_ : ndarray of shape (n_iterations + 1,)
@@ -107,21 +113,21 @@ class CCM(MeansClusterer):
     >>> butterfly = load_butterfly()
     >>> model = CCM(n_clusters=2, delta=8, random_state=0).fit(butterfly.data)
     >>> model.labels_
-    array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
+    array([1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0])
     """
 
     def __init__(
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Any = "pairs",
+        focal_sets: Any = "auto",
         include_omega: bool = False,
         n_pair_neighbors: int = 1,
         gamma: float = 1.0,
-        beta: float = 2.0,
+        beta: float | str = "auto",
         delta: Any = "auto",
         init: Any = "kmeans",
-        n_init: int = 1,
+        n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -151,8 +157,8 @@ class CCM(MeansClusterer):
         super()._check_parameters()
         check_real("gamma", self.gamma, 0, 1e100)
 
-    def _costs(self, focal_sets: FocalSets, delta: float) -> SetCosts:
-        return SetCosts.ccm(focal_sets, gamma=float(self.gamma), beta=float(self.beta), delta=delta)
+    def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:
+        return SetCosts.ccm(focal_sets, gamma=float(self.gamma), beta=chosen.beta, delta=chosen.delta)
 
 
 __all__ = ["CCM"]

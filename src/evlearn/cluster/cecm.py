@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -11,12 +12,14 @@ from evlearn.blocks import ArrayRows
 from evlearn.cluster import descent
 from evlearn.cluster.adaptive import AdaptiveModel, make_model
 from evlearn.cluster.base import EvidentialClusterer, with_names_of
+from evlearn.cluster.collapse import warn_if_collapsed
 from evlearn.cluster.constrained_descent import Outcome, Problem, descend
 from evlearn.cluster.constrained_rows import PENALTIES
-from evlearn.cluster.focal import make_focal_sets
+from evlearn.cluster.focal import choose_focal_sets
 from evlearn.cluster.prototype_clusterer import refuse_endless
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
-from evlearn.cluster.starts import STARTS, draw, make_prototypes, typical_distance
+from evlearn.cluster.scales import Scales
+from evlearn.cluster.starts import STARTS, draw, make_prototypes, squared_distances, typical_distance
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairwise import check_constraints
 from evlearn.endings import warn_if_unfinished, whole_or_nothing
@@ -25,6 +28,10 @@ from evlearn.partition import CredalPartition
 from evlearn.threads import one_blas_thread
 
 _START_TOL = 1e-4
+_REMEDY = (
+    "CECM has the exponent 2 for masses, which fails beyond about ten features: reduce them first, as with PCA, "
+    "or give the constraints to EVCLUS."
+)
 
 
 class CECM(EvidentialClusterer):
@@ -38,14 +45,15 @@ class CECM(EvidentialClusterer):
     ----------
     n_clusters : int, default=3
         The number of clusters.
-    focal_sets : {"full", "pairs", "simple"}, FocalSets or list of sets, default="full"
-        The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to eight
-        clusters or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs.
+    focal_sets : {"auto", "full", "pairs", "simple"}, FocalSets or list of sets, default="auto"
+        The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
+        clusters that are the nearest two of some object, at most two pairs for each cluster; "full": all sets;
+        "pairs": single clusters, and all pairs; "simple": no pairs.
     include_omega : bool, default=True
-        Whether the set of all clusters belongs to "simple" and "pairs".
-    alpha : float, default=1.0
+        Whether the set of all clusters belongs to "auto", "simple" and "pairs".
+    alpha : float or "auto", default="auto"
         How much large sets are discouraged: the squared distance to a set of k clusters counts :math:`k^\alpha`
-        times.
+        times. "auto" lets a pair win near the middle of the two closest clusters; the paper takes 1.
     delta : float or "auto", default="auto"
         The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
         takes the distance that 95 of 100 pairs of objects do not exceed.
@@ -61,12 +69,12 @@ class CECM(EvidentialClusterer):
         What a must-link costs: the plausibility that the two objects are in different clusters, or the mean of
         that and of one minus the plausibility that they are in the same. For a cannot-link it is the other way
         round. "symmetric" does not let objects escape from their must-links to the empty set.
-    init : {"kmeans", "random", "peaks"} or array-like of shape (n_clusters, n_features), default="kmeans"
-        Where prototypes start: at objects spread by k-means++, at random objects, at peaks of belief, or at given
-        points.
+    init : str or array-like of shape (n_clusters, n_features), default="kmeans"
+        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at objects spread by k-means++;
+        "random", at random objects; "peaks", at peaks of belief; or at given points.
     n_init : int, default=1
-        How many times to start; the best result is kept. Unless its prototypes are given, the first start goes
-        through evidential c-means without constraints; the others do not, so that they can end elsewhere.
+        How many times to start; the best result is kept. Only the first start has been at the solution of k-means,
+        or goes through evidential c-means without constraints, so that the others can end elsewhere.
     max_iter : int, default=300
         The largest number of iterations.
     tol : float, default=1e-3
@@ -92,6 +100,8 @@ class CECM(EvidentialClusterer):
         The metrics of the clusters, if `metric` is "adaptive"; each has determinant one.
     delta_ : float
         The distance used for `delta`.
+    alpha_ : float
+        The `alpha` that was used.
     objective_ : float
         The objective.
     penalty_ : float
@@ -130,9 +140,9 @@ class CECM(EvidentialClusterer):
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Any = "full",
+        focal_sets: Any = "auto",
         include_omega: bool = True,
-        alpha: float = 1.0,
+        alpha: float | str = "auto",
         delta: Any = "auto",
         xi: float = 0.5,
         metric: str = "euclidean",
@@ -192,22 +202,27 @@ class CECM(EvidentialClusterer):
         delta = typical_distance(sample, counts, random) if isinstance(self.delta, str) else float(self.delta)
         coordinates = Coordinates.of(sample)
         refuse_endless(ArrayRows(data), coordinates, delta, None)
-        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
-        costs = SetCosts.ecm(focal_sets, alpha=float(self.alpha), beta=2.0, delta=delta)
+        first_places = make_prototypes(self.init, self.n_clusters, sample, counts, random)
+        scales = Scales.of(coordinates.enter(sample), counts, coordinates.enter(first_places))
+        costs = self._costs(scales, sample, counts, first_places, delta)
         problem = Problem.of(data, constraints, costs, coordinates, xi=float(self.xi), kind=self.penalty)
         outcomes: list[Outcome] = []
         several = isinstance(self.init, str) and self.init != "peaks"
         for number in range(self.n_init if several else 1):
-            places = make_prototypes(self.init, self.n_clusters, sample, counts, random)
+            # The best of k-means, and then seeds that can end elsewhere.
+            init = "k-means++" if self._from_kmeans else self.init
+            places = make_prototypes(init, self.n_clusters, sample, counts, random) if number else first_places
             start = EuclideanModel(costs, coordinates, coordinates.enter(places))
-            # Once through ECM: from there, all starts would go the same way.
-            first = isinstance(self.init, str) and number == 0
+            # Once through ECM: from there, all starts would go the same way. k-means has been through all that.
+            first = isinstance(self.init, str) and number == 0 and not self._from_kmeans
             with one_blas_thread():
                 outcomes.append(self._descend(problem, start, data if first else None))
             if outcomes[-1].interrupted:
                 break
         self._finish(data, problem, min(outcomes, key=lambda one: one.state.objective))
         self._name_objects(X)
+        width = float(np.sqrt(scales.variance)) / coordinates.scale
+        warn_if_collapsed(pdist(self.cluster_centers_), self.labels_, self.n_clusters, width, _REMEDY)
         return self
 
     def predict_mass(self, X: Any) -> CredalPartition:
@@ -228,12 +243,24 @@ class CECM(EvidentialClusterer):
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return with_names_of(X, CredalPartition(self._model.assign(data), self.focal_sets_, validate=False))
 
+    @property
+    def _from_kmeans(self) -> bool:
+        return isinstance(self.init, str) and self.init == "kmeans"
+
+    def _costs(
+        self, scales: Scales, sample: FloatArray, counts: FloatArray, places: FloatArray, delta: float
+    ) -> SetCosts:
+        self.alpha_ = scales.alpha() if isinstance(self.alpha, str) else float(self.alpha)
+        squares = squared_distances(sample, places)
+        focal_sets = choose_focal_sets(self.focal_sets, squares, counts, include_omega=self.include_omega)
+        return SetCosts.ecm(focal_sets, alpha=self.alpha_, beta=2.0, delta=delta)
+
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
         check_flag("include_omega", self.include_omega)
         check_integer("n_init", self.n_init, 1)
         check_integer("max_iter", self.max_iter, 1)
-        check_real("alpha", self.alpha, 0)
+        check_real("alpha", self.alpha, 0, or_auto=True)
         check_real("xi", self.xi, 0, 1)
         if self.xi == 1:
             raise ValueError("xi must be below 1, got 1; with no weight on distances there are no clusters.")
@@ -242,7 +269,7 @@ class CECM(EvidentialClusterer):
         check_choice("metric", self.metric, ("euclidean", "adaptive"))
         check_choice("penalty", self.penalty, PENALTIES)
         if isinstance(self.focal_sets, str):
-            check_choice("focal_sets", self.focal_sets, ("full", "pairs", "simple"))
+            check_choice("focal_sets", self.focal_sets, ("auto", "full", "pairs", "simple"))
         if isinstance(self.init, str):
             check_choice("init", self.init, STARTS)
         check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)

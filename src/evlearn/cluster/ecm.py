@@ -9,6 +9,7 @@ from evlearn.cluster.adaptive import make_model
 from evlearn.cluster.descent import Model
 from evlearn.cluster.means import MeansClusterer
 from evlearn.cluster.prototypes import Coordinates, SetCosts
+from evlearn.cluster.scales import Chosen
 from evlearn.parameters import check_choice, check_real
 
 
@@ -27,20 +28,23 @@ class ECM(MeansClusterer):
     ----------
     n_clusters : int, default=3
         The number of clusters.
-    focal_sets : {"full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="full"
-        The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to eight
-        clusters or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs;
-        "neighbor_pairs": a simple fit first, then again with the pairs of clusters that turn out to be
-        neighbours.
+    focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
+        The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
+        clusters that are the nearest two of some object, at most two pairs for each cluster; "full": all sets;
+        "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
+        again with the pairs of clusters that turn out to be neighbours.
     include_omega : bool, default=True
-        Whether the set of all clusters belongs to "simple", "pairs" and "neighbor_pairs".
+        Whether the set of all clusters belongs to "auto", "simple", "pairs" and "neighbor_pairs".
     n_pair_neighbors : int, default=1
         For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
-    alpha : float, default=1.0
+    alpha : float or "auto", default="auto"
         How much large sets are discouraged: the squared distance to a set of k clusters counts :math:`k^\alpha`
-        times.
-    beta : float, default=2.0
-        The exponent of the masses, above 1: nearer to 1, objects are more decided.
+        times. "auto" lets a pair win near the middle of the two closest clusters, whatever the number of features;
+        the papers take 1.
+    beta : float or "auto", default="auto"
+        The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it by the width
+        of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
+        papers take 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
         The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
         takes the distance that 95 of 100 pairs of objects do not exceed.
@@ -49,11 +53,12 @@ class ECM(MeansClusterer):
     reg_covar : float, default=1e-6
         For "adaptive": how much of a round metric is mixed into each. Raise it when there are many attributes
         and few objects.
-    init : {"kmeans", "random", "peaks"} or array-like of shape (n_clusters, n_features), default="kmeans"
-        Where prototypes start: at objects spread by k-means++, at random objects, at peaks of belief, or at given
-        points.
-    n_init : int, default=1
-        How many times to start; the best result is kept.
+    init : str or array-like of shape (n_clusters, n_features), default="kmeans"
+        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at objects spread by k-means++;
+        "random", at random objects; "peaks", at peaks of belief; or at given points.
+    n_init : int, default=10
+        How many times to start; the best result is kept. With "kmeans" it is k-means that starts so many times, on
+        a sample.
     max_iter : int, default=300
         The largest number of iterations.
     tol : float, default=1e-6
@@ -88,6 +93,10 @@ class ECM(MeansClusterer):
         What the columns of the masses stand for.
     delta_ : float
         The distance to the empty set.
+    alpha_ : float
+        The `alpha` that was used.
+    beta_ : float
+        The `beta` that was used.
     objective_ : float
         The objective at the prototypes and masses.
     objective_history_ : ndarray of shape (n_iterations + 1,)
@@ -124,23 +133,23 @@ class ECM(MeansClusterer):
       sure            10   (83.3 %)   0: 5, 1: 5
       torn             1    (8.3 %)   Ω (any cluster): 1
       outliers         1    (8.3 %)
-      nonspecificity 0.294   (0: all sure, 1: nothing known)
+      sure: a belief of 0.60 or more in one cluster
     """
 
     def __init__(
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Any = "full",
+        focal_sets: Any = "auto",
         include_omega: bool = True,
         n_pair_neighbors: int = 1,
-        alpha: float = 1.0,
-        beta: float = 2.0,
+        alpha: float | str = "auto",
+        beta: float | str = "auto",
         delta: Any = "auto",
         metric: str = "euclidean",
         reg_covar: float = 1e-6,
         init: Any = "kmeans",
-        n_init: int = 1,
+        n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -170,17 +179,22 @@ class ECM(MeansClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_real("alpha", self.alpha, 0)
+        check_real("alpha", self.alpha, 0, or_auto=True)
         check_real("reg_covar", self.reg_covar, 0, 1)
         check_choice("metric", self.metric, ("euclidean", "adaptive"))
 
-    def _costs(self, focal_sets: FocalSets, delta: float) -> SetCosts:
-        return SetCosts.ecm(focal_sets, alpha=float(self.alpha), beta=float(self.beta), delta=delta)
+    def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:
+        return SetCosts.ecm(focal_sets, alpha=chosen.alpha, beta=chosen.beta, delta=chosen.delta)
 
     def _make_model(
-        self, focal_sets: FocalSets, coordinates: Coordinates, delta: float, prototypes: FloatArray, metrics: Any
+        self,
+        focal_sets: FocalSets,
+        coordinates: Coordinates,
+        chosen: Chosen,
+        prototypes: FloatArray,
+        metrics: Any = None,
     ) -> Model:
-        costs = self._costs(focal_sets, delta)
+        costs = self._costs(focal_sets, chosen)
         return make_model(self.metric, costs, coordinates, prototypes, metrics=metrics, reg_covar=self.reg_covar)
 
 

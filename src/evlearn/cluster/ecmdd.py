@@ -13,17 +13,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.cluster.base import EvidentialClusterer, with_names_of
+from evlearn.cluster.collapse import warn_of_small_clusters
 from evlearn.cluster.focal import make_focal_sets
-from evlearn.cluster.medoids import MedoidDescent, MedoidModel, MedoidRule, descend, spread_medoids
+from evlearn.cluster.medoids import (
+    MedoidDescent,
+    MedoidModel,
+    MedoidRule,
+    descend,
+    exponent_of,
+    hard_medoids,
+    settle_medoids,
+    spread_medoids,
+)
 from evlearn.cluster.neighbors import check_finite
 from evlearn.cluster.pairs import check_dissimilarities, distances_between, symmetric_dissimilarities
-from evlearn.endings import warn_if_unfinished, whole_or_nothing
+from evlearn.endings import warn_if_unfinished, warn_of_collapse, whole_or_nothing
 from evlearn.parameters import check_choice, check_flag, check_integer, check_real, refuse_remote
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
 
 _NEAR_AND_FAR = 0.95
+_HARD_STARTS = 10
 _BLOCK_NUMBERS = 1 << 22  # of dissimilarities of new objects that are in memory at a time
 
 
@@ -52,8 +63,10 @@ class ECMdd(EvidentialClusterer):
     alpha : float, default=2.0
         How much large sets are discouraged, from 0 to 100: the distance to a set of k clusters counts
         :math:`k^\alpha` times.
-    beta : float, default=2.0
-        The exponent of the masses, above 1: nearer to 1, objects are more decided.
+    beta : float or "auto", default="auto"
+        The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it, from 1.1 to
+        2, so that half of the objects count their cluster at least twenty times as much as the next; the paper
+        has 2.
     eta : float, default=1.0
         Of single medoids: how much the medoid of a set should be near to its clusters, beside being as far from
         each of them.
@@ -61,17 +74,18 @@ class ECMdd(EvidentialClusterer):
         Of single medoids: how much the medoids of its clusters count in the distance to a set, beside its own.
     xi : float, default=5.0
         Of weighted medoids: how much an object must count in all clusters of a set to count in the set.
-    psi : float, default=2.0
-        Of weighted medoids: the exponent of the weights, above 1; nearer to 1, fewer objects count.
+    psi : float, default=1.05
+        Of weighted medoids: the exponent of the weights, above 1; nearer to 1, fewer objects count. The paper has
+        2, with which nearly all objects count in all clusters.
     delta : float or "auto", default="auto"
         Objects farther than :math:`\delta^2` from all clusters are outliers; a square, although dissimilarities
         are not squared. "auto": :math:`\delta^2` is the dissimilarity that 95 of 100 pairs do not exceed.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
-    init : {"spread", "random"} or array-like of int of shape (n_clusters,), default="spread"
-        The first medoids: objects far apart, random ones, or given ones. With several starts, the first is as
-        said, and the others are random.
+    init : {"hard", "spread", "random"} or array-like of int of shape (n_clusters,), default="hard"
+        The first medoids: those of the best of ten crisp partitions, objects far apart, random ones, or given
+        ones. With several starts, the first is as said, and the others are random.
     n_init : int, default=1
         How many times to start; the best result is kept. Given medoids are one start.
     max_iter : int, default=100
@@ -100,6 +114,8 @@ class ECMdd(EvidentialClusterer):
         The masses, read-only.
     focal_sets_ : FocalSets
         What the columns of the masses stand for.
+    beta_ : float
+        The exponent of the masses that was used.
     delta_ : float
         The root of the distance to the empty set.
     objective_ : float
@@ -142,14 +158,14 @@ class ECMdd(EvidentialClusterer):
         focal_sets: Any = "full",
         include_omega: bool = True,
         alpha: float = 2.0,
-        beta: float = 2.0,
+        beta: float | str = "auto",
         eta: float = 1.0,
         gamma: float = 1.0,
         xi: float = 5.0,
-        psi: float = 2.0,
+        psi: float = 1.05,
         delta: Any = "auto",
         metric: Any = "euclidean",
-        init: Any = "spread",
+        init: Any = "hard",
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-6,
@@ -212,6 +228,8 @@ class ECMdd(EvidentialClusterer):
         self.__dict__.pop("prototype_weights_", None)
         if medoids.weights is not None:
             self.prototype_weights_ = medoids.weights
+        self.beta_ = state.model.beta
+        self._warn_of_collapse()
         self.delta_ = float(np.sqrt(state.model.empty * unit))
         self.objective_ = state.objective * unit
         self.objective_history_ = np.array(state.history) * unit
@@ -246,6 +264,18 @@ class ECMdd(EvidentialClusterer):
             masses[block] = self._model.assign(apart)
         return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
 
+    def _warn_of_collapse(self) -> None:
+        medoids = self.medoid_indices_[: self.n_clusters]
+        shared = len(medoids) - len(np.unique(medoids))
+        if shared and self.medoids == "single":
+            warn_of_collapse(
+                f"n_clusters={self.n_clusters} were asked for, and only {len(medoids) - shared} different medoids "
+                "were found",
+                "Give beta='auto' and init='hard', or take fewer clusters.",
+            )
+        else:
+            warn_of_small_clusters(self.labels_, self.n_clusters)
+
     # The data and the problem
 
     def _check_parameters(self) -> None:
@@ -255,7 +285,7 @@ class ECMdd(EvidentialClusterer):
         if isinstance(self.focal_sets, str):
             check_choice("focal_sets", self.focal_sets, ("full", "pairs", "simple"))
         check_real("alpha", self.alpha, 0, 100)
-        check_real("beta", self.beta, 1, open_low=True)
+        check_real("beta", self.beta, 1, open_low=True, or_auto=True)
         check_real("eta", self.eta, 0)
         check_real("gamma", self.gamma, 0)
         check_real("xi", self.xi, 0)
@@ -265,7 +295,7 @@ class ECMdd(EvidentialClusterer):
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0)
         if isinstance(self.init, str):
-            check_choice("init", self.init, ("spread", "random"))
+            check_choice("init", self.init, ("hard", "spread", "random"))
 
     def _read(self, X: Any, *, reset: bool) -> FloatArray:
         data: FloatArray = validate_data(
@@ -294,7 +324,10 @@ class ECMdd(EvidentialClusterer):
 
     def _run(self, apart: FloatArray, unit: float, focal_sets: FocalSets) -> MedoidDescent:
         """The best of all starts."""
-        beta, eta, gamma, xi, psi = (float(one) for one in (self.beta, self.eta, self.gamma, self.xi, self.psi))
+        starts = self._starts(apart)
+        auto = isinstance(self.beta, str)
+        beta = exponent_of(apart, settle_medoids(apart, starts[0])) if auto else float(self.beta)
+        eta, gamma, xi, psi = (float(one) for one in (self.eta, self.gamma, self.xi, self.psi))
         rule = MedoidRule(focal_sets, beta, eta, gamma, xi, psi, unit)
         factors = rule.table.sum(axis=1) ** float(self.alpha)
         empty, stop = self._empty(apart, unit), Event()
@@ -312,7 +345,6 @@ class ECMdd(EvidentialClusterer):
                 report=(lambda number, value: self._report(number, value * unit)) if self.verbose else None,
             )
 
-        starts = self._starts(apart)
         states = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(go)(start) for start in starts)
         state: MedoidDescent = min(states, key=lambda one: one.objective)
         if not state.history:
@@ -324,6 +356,8 @@ class ECMdd(EvidentialClusterer):
         if not isinstance(self.init, str):
             return [_read_medoids(self.init, self.n_clusters, len(apart))]
         starts = [random.permutation(len(apart))[: self.n_clusters] for _ in range(self.n_init)]
+        if self.init == "hard":
+            starts[0] = hard_medoids(apart, self.n_clusters, random, n_init=_HARD_STARTS)
         if self.init == "spread":
             starts[0] = spread_medoids(apart, self.n_clusters)
         return starts
@@ -336,7 +370,7 @@ def _read_medoids(init: Any, n_clusters: int, n_objects: int) -> IntArray:
     medoids = np.asarray(init)
     if medoids.shape != (n_clusters,) or medoids.dtype.kind not in "iu":
         raise ValueError(
-            f"init must be 'spread', 'random' or {n_clusters} numbers of objects, got an array of "
+            f"init must be 'hard', 'spread', 'random' or {n_clusters} numbers of objects, got an array of "
             f"{medoids.dtype} of shape {medoids.shape}."
         )
     if medoids.min() < 0 or medoids.max() >= n_objects or len(np.unique(medoids)) < n_clusters:

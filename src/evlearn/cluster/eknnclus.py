@@ -17,13 +17,14 @@ from evlearn.cluster.base import EvidentialClusterer, with_names_of
 from evlearn.cluster.neighbor_evidence import Labels, LabelSearch, Support, combine_evidence, search_labels
 from evlearn.cluster.neighbors import find_neighbors, is_metric, nearest_among
 from evlearn.cluster.pairs import check_diagonal, check_dissimilarities
-from evlearn.endings import warn_caller, warn_if_unfinished, whole_or_nothing
+from evlearn.endings import warn_if_unfinished, warn_of_collapse, whole_or_nothing
 from evlearn.parameters import check_choice, check_integer, check_real, check_shape, check_sparse
 from evlearn.partition import CredalPartition
 
 _LARGEST = 1e150
 _OWN_LABELS_UP_TO = 1000
 _MOST_LABELS = 500
+_MANY_SINGLES = 0.5
 
 
 class EKNNClus(EvidentialClusterer):
@@ -40,9 +41,9 @@ class EKNNClus(EvidentialClusterer):
     n_neighbors : int or "auto", default="auto"
         How many neighbours each object asks, at most all others. More give fewer clusters. "auto" is three times
         the square root of the number of objects. A given graph says so itself.
-    q : float, default=0.5
+    q : float, default=0.9
         The quantile of the distances between neighbours at which support has fallen to 1/e. Larger values give
-        fewer clusters.
+        fewer clusters; R's package has 0.5, which finds rather many.
     distance_power : float, default=2.0
         The exponent :math:`b` of the support :math:`e^{-(d/s)^b}` at distance :math:`d`.
     metric : str or callable, default="euclidean"
@@ -55,7 +56,7 @@ class EKNNClus(EvidentialClusterer):
     y_init : "auto", int or array-like of int of shape (n_samples,), default="auto"
         The labels to start from. "auto": a label of its own for each of up to 1000 objects, and beyond random ones
         of 500 labels. A number: random ones of so many labels.
-    n_init : int, default=1
+    n_init : int, default=5
         How many times to start; the labels with the largest objective are kept, which tend to be those with the
         fewest clusters.
     min_distance : float, default=1e-06
@@ -121,12 +122,12 @@ class EKNNClus(EvidentialClusterer):
         self,
         n_neighbors: int | str = "auto",
         *,
-        q: float = 0.5,
+        q: float = 0.9,
         distance_power: float = 2.0,
         metric: Any = "euclidean",
         graph: str = "directed",
         y_init: Any = "auto",
-        n_init: int = 1,
+        n_init: int = 5,
         min_distance: float = 1e-6,
         max_iter: int = 200,
         random_state: Any = None,
@@ -177,7 +178,7 @@ class EKNNClus(EvidentialClusterer):
         warn_if_unfinished(state, len(state.history), self.max_iter, "the labels", steps="passes")
         kept, numbers = np.unique(state.labels, return_inverse=True)
         labels: Labels = numbers.astype(np.int32)
-        self._warn_if_one(len(kept))
+        self._warn_of_collapse(labels)
         focal_sets = FocalSets.simple(len(kept))
         self._publish(CredalPartition(combine_evidence(weights, labels, len(kept)), focal_sets, validate=False))
         self._name_objects(X)
@@ -300,9 +301,15 @@ class EKNNClus(EvidentialClusterer):
         for _ in range(self.max_iter):
             yield random.permutation(n_objects).astype(np.int32)
 
-    def _warn_if_one(self, n_clusters: int) -> None:
-        if n_clusters == 1:
-            warn_caller("all objects are in one cluster; lower n_neighbors or q to find more.")
+    def _warn_of_collapse(self, labels: Labels) -> None:
+        sizes = np.bincount(labels)
+        if len(sizes) == 1:
+            warn_of_collapse("all objects are in one cluster", "Lower n_neighbors or q to find more.")
+        elif (single := int((sizes == 1).sum())) > _MANY_SINGLES * len(sizes):
+            warn_of_collapse(
+                f"{single} of {len(sizes)} clusters hold one sample",
+                "These are outliers, or n_neighbors and q are too small; raise them to find fewer clusters.",
+            )
 
     def _report(self, number: int, n_changed: int, objective: float) -> None:
         print(f"EKNNClus pass {number:>4}   changed {n_changed:>9}   objective {objective:.9g}", flush=True)

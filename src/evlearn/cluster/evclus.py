@@ -16,6 +16,7 @@ from evlearn.belief.types import FloatArray, IntArray
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
 from evlearn.cluster import pairs as pair_tools
+from evlearn.cluster.collapse import warn_of_small_clusters
 from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
 from evlearn.cluster.irqp import (
     Descent,
@@ -36,6 +37,7 @@ from evlearn.constraints.pairwise import check_constraints
 from evlearn.endings import warn_if_unfinished, whole_or_nothing
 from evlearn.parameters import check_choice, check_flag, check_integer, check_range, check_real
 from evlearn.partition import CredalPartition
+from evlearn.partition.verdict import OUTLIER_MASS
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
 
@@ -43,6 +45,15 @@ _START_OBJECTS = 150
 _START_CANDIDATES = 10
 _REFERENCE_OBJECTS = 500
 _SHOWN_PAIRS = 50_000
+# Other starts where clusters are missing: those with less than a twentieth of their share of the objects.
+_RESTARTS = 3
+_NEXT_TO_NONE = 0.05
+_PAPERS_QUANTILE = 0.9
+# Of d0_quantile="auto": starts for each quantile, the share of a quantile below which there is no conflict (unless
+# distances are the same there), the share of outliers that is no flaw, and what each share beyond it counts.
+_SCAN_CANDIDATES = 4
+_NEAR, _APART = 1 / 8, 1 - 1e-9
+_FEW_OUTLIERS, _OUTLIER_COST = 0.02, 5.0
 _QUANTILE_SAMPLE = 5_000_000
 # Fresh draws never stop moving: the stochastic solver ends earlier, and at a change that stands out of the noise.
 _STOCHASTIC_SWEEPS = 50
@@ -75,11 +86,13 @@ class EVCLUS(RowwiseClusterer):
     dissimilarity_transform : {"exponential", "linear", "rank"} or callable, default="exponential"
         How dissimilarities become target conflicts: :math:`1-e^{-\gamma d^2}` with conflict 0.95 at `d0`,
         :math:`\min(1,d/d_0)`, the share of pairs that are not farther apart, or a function onto [0, 1].
-    d0 : float, "auto" or None, default=None
-        The dissimilarity from which objects are almost surely in different clusters. None takes a quantile, "auto"
-        tries ten quantiles on a sample and takes the one with the most specific partition.
-    d0_quantile : float, default=0.9
-        The quantile of the dissimilarities that None takes. Lower it for many clusters.
+    d0 : float or None, default=None
+        The dissimilarity from which objects are almost surely in different clusters. None takes a quantile.
+    d0_quantile : float or "auto", default="auto"
+        The quantile of the dissimilarities that None takes; the papers have 0.9. "auto" tries ten quantiles on a
+        sample, and takes the one with the surest partition that has all clusters and few outliers. Then
+        "exponential" counts squares from a lower quantile on, so that distances that are all alike, as they are
+        in many dimensions, make no outliers.
     n_partners : int, "auto", "all" or array-like of int of shape (n_samples, k), default="auto"
         How many other objects each object is compared with, or which ones. "auto" means all of up to 2000 objects,
         and 200 beyond.
@@ -144,6 +157,8 @@ class EVCLUS(RowwiseClusterer):
         stochastic solver ended with its 50 sweeps.
     d0_ : float
         The dissimilarity used for `d0`.
+    d1_ : float
+        The dissimilarity up to which two objects do not conflict at all; 0 unless `d0_quantile` has chosen it.
     conflict_, transformed_dissimilarities_ : ndarray
         Conflicts and targets of at most 50,000 pairs, for a Shepard diagram.
     n_features_in_ : int
@@ -168,10 +183,10 @@ class EVCLUS(RowwiseClusterer):
     >>> model = EVCLUS(n_clusters=2, d0=11, random_state=0).fit(butterfly.data)
     >>> model.credal_partition_.summary()
     12 objects, 2 clusters
-      sure            10   (83.3 %)   0: 5, 1: 5
-      torn             1    (8.3 %)   Ω (any cluster): 1
+      sure             8   (66.7 %)   0: 4, 1: 4
+      torn             3   (25.0 %)   Ω (any cluster): 3
       outliers         1    (8.3 %)
-      nonspecificity 0.313   (0: all sure, 1: nothing known)
+      sure: a belief of 0.60 or more in one cluster
     """
 
     def __init__(
@@ -183,8 +198,8 @@ class EVCLUS(RowwiseClusterer):
         n_pair_neighbors: int = 1,
         metric: Any = "euclidean",
         dissimilarity_transform: Any = "exponential",
-        d0: Any = None,
-        d0_quantile: float = 0.9,
+        d0: float | None = None,
+        d0_quantile: float | str = "auto",
         n_partners: Any = "auto",
         solver: str = "exact",
         n_landmarks: int = 500,
@@ -316,14 +331,14 @@ class EVCLUS(RowwiseClusterer):
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0)
         check_real("xi", self.xi, 0)
-        check_real("d0_quantile", self.d0_quantile, 0, 1, open_low=True)
+        check_real("d0_quantile", self.d0_quantile, 0, 1, open_low=True, or_auto=True)
         check_choice("solver", self.solver, ("exact", "stochastic", "landmark"))
         check_choice("loss", self.loss, ("stress", "mse"))
         check_out(self.masses_file, "masses_file")
         check_choice("pair_update", self.pair_update, ("symmetric", "own"))
         if not callable(self.dissimilarity_transform):
             check_choice("dissimilarity_transform", self.dissimilarity_transform, pair_tools.TRANSFORMS)
-        if not (self.d0 is None or (isinstance(self.d0, str) and self.d0 == "auto")):
+        if self.d0 is not None:
             check_real("d0", self.d0, 0, open_low=True)
         if isinstance(self.n_partners, str):
             check_choice("n_partners", self.n_partners, ("auto", "all"))
@@ -383,32 +398,35 @@ class EVCLUS(RowwiseClusterer):
 
     def _make_transform(self, data: FloatArray, used: FloatArray, random: np.random.RandomState) -> Transform:
         used = used[:: len(used) // _QUANTILE_SAMPLE + 1]
-        ranks = np.sort(used) if self.dissimilarity_transform == "rank" else None
-        if isinstance(self.d0, str):
-            return self._scan_d0(data, used, ranks, random)
-        d0 = float(np.quantile(used, self.d0_quantile)) if self.d0 is None else float(self.d0)
-        # More than a share d0_quantile of the pairs are duplicates: any positive scale tells them from the rest.
-        return Transform(self.dissimilarity_transform, d0 if d0 > 0 else float(used.max(initial=0)) or 1.0, ranks)
+        kind = self.dissimilarity_transform
+        ranks = np.sort(used) if isinstance(kind, str) and kind == "rank" else None
+        if self.d0 is not None:
+            return Transform(kind, float(self.d0), ranks)
+        if not isinstance(self.d0_quantile, str):
+            return Transform(kind, _quantile(used, self.d0_quantile), ranks)
+        if kind == "exponential" or kind == "linear":
+            return self._scan_d0(data, used, random)
+        return Transform(kind, _quantile(used, _PAPERS_QUANTILE), ranks)  # which does not count
 
-    def _scan_d0(
-        self, data: FloatArray, used: FloatArray, ranks: FloatArray | None, random: np.random.RandomState
-    ) -> Transform:
-        """The quantile, of ten, whose partition of a sample is the most specific."""
-        chosen = random.permutation(len(data))[:_START_OBJECTS]
+    def _scan_d0(self, data: FloatArray, used: FloatArray, random: np.random.RandomState) -> Transform:
+        """The quantile, of ten, whose partition of a sample is the surest, with all clusters and few outliers."""
+        chosen = random.permutation(len(data))[: self._start_size]
         distances = self._square(data, chosen)
-        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
-        candidates = []
-        for d0 in np.unique(np.quantile(used, np.arange(1, 11) / 10)):
-            if d0 > 0:
-                transform = Transform(self.dissimilarity_transform, float(d0), ranks)
-                masses = best_start(_targets(distances, transform), focal_sets, random, n_candidates=4)
-                vague = CredalPartition(masses, focal_sets, validate=False).nonspecificity()
-                candidates.append((vague, transform))
-        return (
-            min(candidates, key=lambda one: one[0])[1]
-            if candidates
-            else Transform(self.dissimilarity_transform, 1.0, ranks)
-        )
+        focal_sets = FocalSets.simple(self.n_clusters)
+        # Of c clusters of one size, a share 1/c of the pairs is within clusters; these must be below d0.
+        quantiles = np.append(np.geomspace(min(1 / self.n_clusters, 0.5), 0.9, 8), [0.95, 0.99])
+        best = (np.inf, Transform("exponential", 1.0))
+        for quantile in quantiles:
+            d0, near = _quantile(used, quantile), _quantile(used, _NEAR * quantile)
+            near = near if self.dissimilarity_transform == "exponential" and near < _APART * d0 else 0.0
+            transform = Transform(self.dissimilarity_transform, d0, near=near)
+            masses = best_start(_targets(distances, transform), focal_sets, random, n_candidates=_SCAN_CANDIDATES)
+            best = min(best, (_flaws(masses, focal_sets), transform), key=lambda one: one[0])
+        return best[1]
+
+    @property
+    def _start_size(self) -> int:
+        return max(_START_OBJECTS, 20 * self.n_clusters)
 
     # The solvers
 
@@ -426,6 +444,12 @@ class EVCLUS(RowwiseClusterer):
             for seed in seeds
         )
         state = min(states, key=lambda one: one.objective)
+        for _ in range(_RESTARTS):
+            if state.interrupted or not isinstance(self.init, str) or not _count_missing(state.masses, focal_sets):
+                break
+            again = np.random.RandomState(random.randint(np.iinfo(np.int32).max))
+            other = self._descend(data, pairs, transform, focal_sets, constraints, again)
+            state = _better(state, other, focal_sets)
         if self._in_two_steps:
             state, focal_sets = self._refine_pairs(pairs, focal_sets, state, constraints, random)
         self._warn(state)
@@ -502,9 +526,8 @@ class EVCLUS(RowwiseClusterer):
         check_choice("init", self.init, ("auto", "random"))
         if self.init == "random":
             return random_masses(len(data), len(focal_sets), random)
-        size = max(_START_OBJECTS, 20 * self.n_clusters)
-        everyone = len(data) <= size
-        chosen = np.arange(len(data)) if everyone else np.sort(random.permutation(len(data))[:size])
+        everyone = len(data) <= self._start_size
+        chosen = np.arange(len(data)) if everyone else np.sort(random.permutation(len(data))[: self._start_size])
         delta = _targets(self._square(data, chosen), transform)
         known = best_start(delta, focal_sets, random, n_candidates=_START_CANDIDATES)
         if everyone:
@@ -528,8 +551,7 @@ class EVCLUS(RowwiseClusterer):
             distances = self._square(data, np.arange(size))
             transform = self._make_transform(data, distances[~np.eye(size, dtype=bool)], random)
             pairs = AllPairs(_targets(distances, transform))
-            start = best_start(pairs.delta, focal_sets, random, n_candidates=_START_CANDIDATES * self.n_init)
-            state = self._sweep(pairs, start, focal_sets, None, 0.0, random)
+            state = self._fit_landmarks(pairs, focal_sets, random)
             if self._in_two_steps:
                 state, focal_sets = self._refine_pairs(pairs, focal_sets, state, None, random)
             self._warn(state)
@@ -538,10 +560,23 @@ class EVCLUS(RowwiseClusterer):
             self.focal_sets_ = focal_sets
             self._publish_masses(rows)
         self._publish_descent(state, transform)
+        warn_of_small_clusters(_labels(state.masses, focal_sets), self.n_clusters)
         Y = state.masses @ focal_sets.conflict_matrix
         self.conflict_, self.transformed_dissimilarities_ = pairs.conflicts(state.masses, Y, _SHOWN_PAIRS)
         if "credal_partition_" in self.__dict__:
             self._name_objects(X)
+
+    def _fit_landmarks(self, pairs: AllPairs, focal_sets: FocalSets, random: np.random.RandomState) -> Descent:
+        def descend_once() -> Descent:
+            start = best_start(pairs.delta, focal_sets, random, n_candidates=_START_CANDIDATES * self.n_init)
+            return self._sweep(pairs, start, focal_sets, None, 0.0, random)
+
+        state = descend_once()
+        for _ in range(_RESTARTS):
+            if state.interrupted or not _count_missing(state.masses, focal_sets):
+                break
+            state = _better(state, descend_once(), focal_sets)
+        return state
 
     def _fit_stochastic(
         self,
@@ -605,12 +640,13 @@ class EVCLUS(RowwiseClusterer):
         chosen = stratified(self.labels_, _REFERENCE_OBJECTS, random)
         self._model = self._make_model(data, chosen, np.ascontiguousarray(masses[chosen]), focal_sets, transform)
         self._publish_descent(state, transform)
+        warn_of_small_clusters(self.labels_, self.n_clusters)
 
     def _warn(self, state: Descent) -> None:
         warn_if_unfinished(state, len(state.history), self.max_iter, "the objective", steps="sweeps")
 
     def _publish_descent(self, state: Descent, transform: Transform) -> None:
-        self.d0_ = transform.d0
+        self.d0_, self.d1_ = transform.d0, transform.near
         self.objective_ = state.objective
         self.stress_ = state.stress
         self.objective_history_ = np.array(state.history)
@@ -619,6 +655,36 @@ class EVCLUS(RowwiseClusterer):
 
     def _report(self, sweep: int, objective: float) -> None:
         print(f"EVCLUS sweep {sweep:>4}   objective {objective:.9f}", flush=True)
+
+
+def _quantile(distances: FloatArray, quantile: float) -> float:
+    # More than this share of the pairs are duplicates: any positive scale tells them from the rest.
+    return float(np.quantile(distances, quantile)) or float(distances.max(initial=0)) or 1.0
+
+
+def _flaws(masses: FloatArray, focal_sets: FocalSets) -> float:
+    """What a partition of a sample lacks: belief in single clusters, clusters, and places for all but a few."""
+    n_clusters = focal_sets.frame_size
+    unsure = 1 - float(masses[:, focal_sets.singleton_positions].max(axis=1).mean())
+    missing = n_clusters - len(np.unique(_labels(masses, focal_sets)))
+    outliers = float((masses[:, 0] >= OUTLIER_MASS).mean())
+    return unsure + missing / n_clusters + _OUTLIER_COST * max(outliers - _FEW_OUTLIERS, 0)
+
+
+def _better(state: Descent, other: Descent, focal_sets: FocalSets) -> Descent:
+    """Another end, if it has more clusters and fits no worse: where there are no more, nothing should change."""
+    more = _count_missing(other.masses, focal_sets) < _count_missing(state.masses, focal_sets)
+    return other if more and other.objective <= state.objective else state
+
+
+def _count_missing(masses: FloatArray, focal_sets: FocalSets) -> int:
+    """How many clusters have next to no objects."""
+    sizes = np.bincount(_labels(masses, focal_sets), minlength=focal_sets.frame_size)
+    return int((sizes < _NEXT_TO_NONE * len(masses) / focal_sets.frame_size).sum())
+
+
+def _labels(masses: FloatArray, focal_sets: FocalSets) -> IntArray:
+    return np.asarray(masses[:, focal_sets.singleton_positions].argmax(axis=1))
 
 
 def _targets(distances: FloatArray, transform: Transform) -> FloatArray:

@@ -10,6 +10,10 @@ from evlearn.belief.types import FloatArray
 from evlearn.partition import CredalPartition
 
 KINDS = ("simple", "pairs", "full", "neighbor_pairs")
+#: How many pairs of neighbours "auto" takes for each cluster, on average and at most.
+_PAIRS_EACH = 2
+# Masses may take so many bytes, and beyond that so many times the memory of the data.
+_FREE_BYTES, _TIMES_THE_DATA = 1 << 30, 64
 
 
 def make_focal_sets(focal_sets: Any, n_clusters: int, *, include_omega: bool = True) -> FocalSets:
@@ -49,6 +53,84 @@ def make_focal_sets(focal_sets: Any, n_clusters: int, *, include_omega: bool = T
             f"so add ({missing[0]},)."
         )
     return family
+
+
+def choose_focal_sets(focal_sets: Any, squares: FloatArray, weights: Any, *, include_omega: bool) -> FocalSets:
+    """The family that the parameter `focal_sets` stands for, also where it is "auto".
+
+    Parameters
+    ----------
+    focal_sets : str, FocalSets or iterable of sets
+        What the user asked for.
+    squares : ndarray of shape (n, n_clusters)
+        Squared distances of some rows to the prototypes at the start.
+    weights : ndarray of shape (n,) or None
+        How much each row counts.
+    include_omega : bool
+        Whether the set of all clusters belongs to the named families.
+
+    Returns
+    -------
+    FocalSets
+        The family.
+    """
+    if isinstance(focal_sets, str) and focal_sets == "auto":
+        return auto_focal_sets(squares, weights, include_omega=include_omega)
+    return make_focal_sets(focal_sets, squares.shape[1], include_omega=include_omega)
+
+
+def auto_focal_sets(squares: FloatArray, weights: Any, *, include_omega: bool) -> FocalSets:
+    """The family that "auto" stands for: single clusters, and pairs of neighbours, whose number grows with theirs.
+
+    Two clusters are neighbours if they are the nearest two of some row. Barycentres of others lie where other
+    clusters are, and would pull these towards them.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n, n_clusters)
+        Squared distances of some rows to the prototypes at the start.
+    weights : ndarray of shape (n,) or None
+        How much each row counts.
+    include_omega : bool
+        Whether the set of all clusters belongs to the family.
+
+    Returns
+    -------
+    FocalSets
+        The family.
+    """
+    n_clusters = squares.shape[1]
+    family = make_focal_sets("simple", n_clusters, include_omega=include_omega)
+    if n_clusters < 2:
+        return family
+    nearest = np.sort(np.argpartition(squares, 1, axis=1)[:, :2], axis=1)
+    pairs, places = np.unique(nearest, axis=0, return_inverse=True)
+    shared = np.bincount(places.ravel(), weights)
+    most = np.argsort(-shared, kind="stable")[: _PAIRS_EACH * n_clusters]
+    return family.with_sets([tuple(pair) for pair in pairs[np.sort(most)].tolist()])
+
+
+def refuse_too_many_sets(focal_sets: Any, n_clusters: int, rows: Any) -> None:
+    """Raise if masses of rows in memory would take gigabytes, and many times the memory of the rows.
+
+    Parameters
+    ----------
+    focal_sets : object
+        What the user asked for.
+    n_clusters : int
+        The number of clusters.
+    rows : Rows
+        The rows.
+    """
+    numbers = {"full": 2**n_clusters, "pairs": n_clusters * (n_clusters + 1) // 2 + 2}
+    n_sets = numbers.get(focal_sets, 0) if isinstance(focal_sets, str) else 0
+    n_bytes = len(rows) * n_sets * rows.dtype.itemsize
+    if n_bytes > _FREE_BYTES and n_sets > _TIMES_THE_DATA * rows.n_features:
+        raise ValueError(
+            f"focal_sets={focal_sets!r} with n_clusters={n_clusters} makes {n_sets:,} sets, whose masses would "
+            f"take {n_bytes:,} bytes for {len(rows):,} samples. Take focal_sets='auto', which has only pairs of "
+            "neighbouring clusters, or list the sets that you need."
+        )
 
 
 def cluster_similarity(partition: CredalPartition, weights: Any = None) -> FloatArray:

@@ -17,7 +17,7 @@ from evlearn.parameters import check_shape
 from evlearn.slices import row_blocks
 
 _BLOCK_ROWS = 2048
-# The error of a squared distance that does no harm, as a share of the square of d0.
+# The error of a squared distance that does no harm, as a share of what separates no conflict from 0.95.
 _ROUNDING = 1e-5
 
 
@@ -146,4 +146,4 @@ class LandmarkModel:
         assert self.landmarks is not None
         centred = (self.landmarks - centre).astype(dtype)
         squares = np.einsum("ij,ij->i", centred, centred)
-        return centred, squares, ~(squares * np.finfo(dtype).eps < _ROUNDING * self.transform.d0**2)
+        return centred, squares, ~(squares * np.finfo(dtype).eps < _ROUNDING * self.transform.width)

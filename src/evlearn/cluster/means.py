@@ -9,7 +9,7 @@ from evlearn.blocks import Rows
 from evlearn.cluster.descent import Model, collect
 from evlearn.cluster.prototype_clusterer import PrototypeClusterer, check_weights, refuse_endless, weight_unit
 from evlearn.cluster.prototypes import Statistics
-from evlearn.cluster.starts import make_prototypes
+from evlearn.cluster.starts import kmeans_solutions, make_prototypes
 from evlearn.endings import whole_or_nothing
 from evlearn.parameters import check_integer
 from evlearn.threads import one_blas_thread
@@ -52,7 +52,7 @@ class MeansClusterer(PrototypeClusterer):
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
         """Learn from some more objects, as they come; what they told is kept, and they are not.
 
-        The first objects decide where the prototypes start, and on `delta` if that is "auto". There are no masses
+        The first objects decide where the prototypes start, and on what is "auto". There are no masses
         afterwards: ask `predict_mass`.
 
         Parameters
@@ -80,11 +80,11 @@ class MeansClusterer(PrototypeClusterer):
             weights = check_weights(sample_weight, rows)
             if first:
                 progress = self._begin(rows, weights, None)
-                refuse_endless(rows, progress.coordinates, progress.delta, self.n_jobs)
+                refuse_endless(rows, progress.coordinates, progress.chosen.delta, self.n_jobs)
                 for name in _OF_A_FIT:
                     self.__dict__.pop(name, None)
                 self._model: Model = self._first_model(progress)
-                self.delta_ = progress.delta
+                self._publish_chosen(progress.chosen)
             else:
                 refuse_endless(rows, self._model.coordinates, self.delta_, self.n_jobs)
             unit = weight_unit(weights)
@@ -114,5 +114,7 @@ class MeansClusterer(PrototypeClusterer):
     ) -> list[FloatArray]:
         if len(rows) < self.n_clusters:
             raise ValueError(f"n_clusters={self.n_clusters} is more than n_samples={len(rows)}.")
+        if self._from_kmeans:
+            return kmeans_solutions(self.n_clusters, sample, counts, random, n_init=self.n_init)
         n_init = self.n_init if isinstance(self.init, str) and self.init != "peaks" else 1
         return [make_prototypes(self.init, self.n_clusters, sample, counts, random) for _ in range(n_init)]

@@ -18,6 +18,11 @@ from evlearn.cluster.prototypes import masses_of_costs, total_cost
 from evlearn.parameters import check_shape
 
 _EPS = 1e-12
+_MOST_ROUNDS = 50
+# Of the exponent that is chosen: by how much the nearest cluster should outweigh the next, and the bounds. Nearer
+# to 1, a cloud without clusters would be sure of them.
+_TIMES_AS_MUCH = 20.0
+_SMALLEST_BETA, _LARGEST_BETA = 1.1, 2.0
 
 
 @dataclass(frozen=True)
@@ -346,4 +351,95 @@ def spread_medoids(apart: FloatArray, n_clusters: int) -> IntArray:
         nearest = apart[chosen].min(axis=0)
         nearest[chosen] = -1
         chosen.append(int(nearest.argmax()))
+    return np.array(chosen)
+
+
+def hard_medoids(apart: FloatArray, n_clusters: int, random: np.random.RandomState, *, n_init: int) -> IntArray:
+    """Medoids of crisp clusters: the best of several starts, one of objects far apart and others drawn so.
+
+    Parameters
+    ----------
+    apart : ndarray of shape (n, n)
+        Dissimilarities.
+    n_clusters : int
+        How many.
+    random : RandomState
+        Draws the starts.
+    n_init : int
+        How many starts.
+
+    Returns
+    -------
+    ndarray of int of shape (n_clusters,)
+        Different objects.
+    """
+    starts = [spread_medoids(apart, n_clusters)]
+    starts += [_drawn_medoids(apart, n_clusters, random) for _ in range(1, n_init)]
+    ends = [settle_medoids(apart, start) for start in starts]
+    return min(ends, key=lambda medoids: float(apart[medoids].min(axis=0).sum()))
+
+
+def settle_medoids(apart: FloatArray, medoids: IntArray) -> IntArray:
+    """Crisp clusters around medoids, and the medoids of these, in turn until nothing changes.
+
+    Parameters
+    ----------
+    apart : ndarray of shape (n, n)
+        Dissimilarities.
+    medoids : ndarray of int of shape (n_clusters,)
+        Different objects to start from.
+
+    Returns
+    -------
+    ndarray of int of shape (n_clusters,)
+        Different objects.
+    """
+    for _ in range(_MOST_ROUNDS):
+        labels = apart[medoids].argmin(axis=0)
+        labels[medoids] = np.arange(len(medoids))  # also where medoids coincide
+        members = [np.flatnonzero(labels == k) for k in range(len(medoids))]
+        found = np.array([some[apart[np.ix_(some, some)].sum(axis=0).argmin()] for some in members])
+        if np.array_equal(found, medoids):
+            break
+        medoids = found
+    return medoids
+
+
+def exponent_of(apart: FloatArray, medoids: IntArray) -> float:
+    """The exponent of masses with which half of the objects count their cluster twenty times as much as the next.
+
+    Masses fall as a power of dissimilarities. In many dimensions all of these are alike, and only a high power
+    tells them apart.
+
+    Parameters
+    ----------
+    apart : ndarray of shape (n, n)
+        Dissimilarities.
+    medoids : ndarray of int of shape (n_clusters,)
+        The medoids of crisp clusters.
+
+    Returns
+    -------
+    float
+        From 1.1 to 2.
+    """
+    if len(medoids) < 2:
+        return _LARGEST_BETA
+    nearest = np.partition(apart[medoids], 1, axis=0)[:2]
+    inside = nearest[:, nearest[0] > 0]
+    if not inside.size:
+        return _LARGEST_BETA
+    ratio = float(np.median(inside[1] / inside[0]))
+    return float(np.clip(1 + np.log(ratio) / np.log(_TIMES_AS_MUCH), _SMALLEST_BETA, _LARGEST_BETA))
+
+
+def _drawn_medoids(apart: FloatArray, n_clusters: int, random: np.random.RandomState) -> IntArray:
+    chosen = [int(random.randint(len(apart)))]
+    for _ in range(1, n_clusters):
+        weights = np.square(apart[chosen].min(axis=0))
+        weights[chosen] = 0
+        if not weights.any():  # all others coincide with those chosen
+            weights = np.ones(len(apart))
+            weights[chosen] = 0
+        chosen.append(int(random.choice(len(apart), p=weights / weights.sum())))
     return np.array(chosen)

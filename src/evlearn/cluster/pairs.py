@@ -4,7 +4,11 @@ All pairs are a square matrix. A sample is a graph in which every object has the
 are laid out on random rings, and neighbours on a ring are partners, so that each ring gives every object two of
 them, and both ends of a pair know it. Dissimilarities become target conflicts
 
-.. math:: \delta_{ij}=\varphi(d_{ij}),\qquad \varphi(d)=1-e^{-\gamma d^2},\quad \gamma=-\log(0.05)/d_0^2 .
+.. math::
+
+   \delta_{ij}=\varphi(d_{ij}),\qquad \varphi(d)=1-e^{-\gamma(d^2-d_1^2)_+},\quad \gamma=-\log(0.05)/(d_0^2-d_1^2),
+
+where the papers have :math:`d_1=0`.
 """
 
 from collections.abc import Callable
@@ -46,13 +50,19 @@ class Transform:
         The dissimilarity from which two objects are almost surely in different clusters.
     ranks : ndarray or None
         Sorted dissimilarities that "rank" compares with.
+    near : float
+        Of "exponential": the dissimilarity up to which there is no conflict at all, less than `d0`. In many
+        dimensions no two objects are near, and what all squares have in common tells nothing.
     """
 
     kind: str | Callable[[FloatArray], FloatArray]
     d0: float
     ranks: FloatArray | None = None
+    near: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.near < self.d0:
+            raise ValueError(f"near must be from 0 to less than d0={self.d0:g}, got {self.near:g}.")
         if isinstance(self.kind, str) and self.kind == "rank" and (self.ranks is None or not len(self.ranks)):
             raise ValueError("ranks must hold dissimilarities to compare with.")
 
@@ -72,9 +82,17 @@ class Transform:
             return np.asarray(np.searchsorted(self.ranks, distances, side="right") / len(self.ranks))
         return self.of_squares(distances * distances)
 
+    @property
+    def width(self) -> float:
+        """The squares that "exponential" spreads over its range, from no conflict to 0.95."""
+        return self.d0**2 - self.near**2
+
     def of_squares(self, squares: FloatArray) -> FloatArray:
         """The target conflicts of squared dissimilarities, in place ("exponential" only)."""
-        squares *= np.log(0.05) / self.d0**2
+        if self.near:
+            squares -= self.near**2
+            np.maximum(squares, 0, out=squares)
+        squares *= np.log(0.05) / self.width
         np.expm1(squares, out=squares)
         return np.negative(squares, out=squares)
 

@@ -12,9 +12,11 @@ from evlearn.belief.types import FloatArray
 from evlearn.cluster.adaptive import AdaptiveModel
 from evlearn.cluster.descent import Descent, Model
 from evlearn.cluster.prototypes import FARTHEST, Coordinates
+from evlearn.cluster.scales import Chosen
 from evlearn.stored_values import Check, array, check_keys, check_length, quadratic_forms
 
-MakeModel = Callable[[FocalSets, Coordinates, float, FloatArray, Any], Model]
+#: From focal sets, coordinates, chosen parameters, prototypes and metrics to a model.
+MakeModel = Callable[..., Model]
 
 
 @dataclass
@@ -25,8 +27,10 @@ class Progress:
     ----------
     coordinates : Coordinates
         Where the models live.
-    delta : float
-        The distance to the empty set.
+    chosen : Chosen
+        The parameters that the data may decide on.
+    focal_sets : FocalSets
+        The sets of the first descents.
     starts : ndarray of shape (n_init, n_clusters, n_features)
         The prototypes that each descent starts from, as the user knows them.
     stage : int, default=0
@@ -38,7 +42,8 @@ class Progress:
     """
 
     coordinates: Coordinates
-    delta: float
+    chosen: Chosen
+    focal_sets: FocalSets
     starts: FloatArray
     stage: int = 0
     current: Descent | None = None
@@ -55,7 +60,8 @@ class Progress:
         arrays: dict[str, Any] = {
             "centre": self.coordinates.centre,
             "scale": float(self.coordinates.scale),
-            "delta": float(self.delta),
+            **{name: float(value) for name, value in self.chosen._asdict().items()},
+            "sets": self.focal_sets.membership,
             "starts": self.starts,
             "stage": np.int64(self.stage),
         }
@@ -99,8 +105,12 @@ class Progress:
         check_length("centre", arrays["centre"], (n_features,))
         check_length("starts", starts, (max(len(starts), 1), n_clusters, n_features))
         coordinates = Coordinates(arrays["centre"], float(arrays["scale"]))
-        make = partial(_descent_of, arrays, partial(_model_of, arrays, make_model, coordinates, n_clusters))
-        progress = cls(coordinates, float(arrays["delta"]), starts, stage, make("current"), make("best"))
+        numbers = {name: float(arrays[name]) for name in Chosen._fields}
+        chosen = Chosen(**numbers)._replace(cloud=bool(numbers["cloud"]))  # type: ignore[arg-type]
+        sets = _sets_of(arrays["sets"], n_clusters, "sets")
+        make_one = partial(make_model, coordinates=coordinates, chosen=chosen)
+        make = partial(_descent_of, arrays, partial(_model_of, arrays, make_one, n_clusters))
+        progress = cls(coordinates, chosen, sets, starts, stage, make("current"), make("best"))
         if not 0 <= stage <= len(starts) or (stage > 0 and progress.best is None):
             raise ValueError(f"stage is {stage}, which is not one of this fit")
         return progress
@@ -112,6 +122,11 @@ _ALWAYS: dict[str, Check] = {
     "centre": array(1),
     "scale": array(0, low=1e-154, high=1e154),
     "delta": array(0, low=0, finite=False),
+    "beta": array(0, low=1),
+    "alpha": array(0, low=0),
+    "width": array(0, low=0),
+    "cloud": array(0, low=0, high=1),
+    "sets": _SETS,
     "starts": array(3),
     "stage": array(0, "i"),
 }
@@ -142,16 +157,20 @@ def _descent_of(arrays: dict[str, Any], make: Callable[[str], Model | None], nam
 
 
 def _model_of(
-    arrays: dict[str, Any], make_model: MakeModel, coordinates: Coordinates, n_clusters: int, name: str
+    arrays: dict[str, Any], make_model: Callable[..., Model], n_clusters: int, name: str
 ) -> Model | None:
     if f"{name}_prototypes" not in arrays:
         return None
-    table = arrays[f"{name}_sets"]
+    sets = _sets_of(arrays[f"{name}_sets"], n_clusters, f"{name}_sets")
+    metrics = arrays.get(f"{name}_metrics")
+    return make_model(sets, prototypes=arrays[f"{name}_prototypes"], metrics=metrics)
+
+
+def _sets_of(table: Any, n_clusters: int, name: str) -> FocalSets:
     sets = FocalSets.from_membership(table)
     if sets.frame_size != n_clusters or not np.array_equal(sets.membership, table):
-        raise ValueError(f"{name}_sets are not the sets of {n_clusters} clusters, in order")
-    metrics = arrays.get(f"{name}_metrics")
-    return make_model(sets, coordinates, float(arrays["delta"]), arrays[f"{name}_prototypes"], metrics)
+        raise ValueError(f"{name} are not the sets of {n_clusters} clusters, in order")
+    return sets
 
 
 def _model_arrays(name: str, model: Model) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from operator import add
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
 from evlearn.belief import FocalSets
@@ -15,12 +16,20 @@ from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
 from evlearn.cluster.adaptive import AdaptiveModel
 from evlearn.cluster.checkpoints import Checkpoint, identity_of
+from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.descent import Descent, Model, descend
-from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
+from evlearn.cluster.focal import (
+    choose_focal_sets,
+    cluster_similarity,
+    neighbor_pairs,
+    refuse_too_many_sets,
+)
 from evlearn.cluster.progress import Progress
 from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
 from evlearn.cluster.rowwise import RowwiseClusterer
-from evlearn.cluster.starts import draw, typical_distance
+from evlearn.cluster.scales import Chosen, Scales, is_one_cloud
+from evlearn.cluster.starts import draw, squared_distances, typical_distance
+from evlearn.cluster.trials import Trial
 from evlearn.endings import warn_if_unfinished
 from evlearn.parameters import REMOTE, check_flag, check_integer, check_real
 from evlearn.partition import CredalPartition
@@ -46,10 +55,11 @@ class PrototypeClusterer(RowwiseClusterer):
             unit = weight_unit(weights)
             aligned = None if weights is None else rows.align(weights / unit)
             progress = self._begin(rows, weights, checkpoint)
-            refuse_endless(rows, progress.coordinates, progress.delta, self.n_jobs)
+            refuse_endless(rows, progress.coordinates, progress.chosen.delta, self.n_jobs)
             state = self._run(rows, aligned, progress, checkpoint, unit)
-            self._finish(state, progress.delta, unit)
+            self._finish(state, progress.chosen, unit)
             self._publish_masses(rows)
+            self._warn_of_collapse(progress.chosen)
             if checkpoint is not None and not state.interrupted:
                 checkpoint.remove()
         if not is_elsewhere(X):
@@ -57,14 +67,19 @@ class PrototypeClusterer(RowwiseClusterer):
 
     # The problem
 
-    def _costs(self, focal_sets: FocalSets, delta: float) -> SetCosts:
+    def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:
         """What sets of clusters cost."""
         raise NotImplementedError
 
     def _make_model(
-        self, focal_sets: FocalSets, coordinates: Coordinates, delta: float, prototypes: FloatArray, metrics: Any
+        self,
+        focal_sets: FocalSets,
+        coordinates: Coordinates,
+        chosen: Chosen,
+        prototypes: FloatArray,
+        metrics: Any = None,
     ) -> Model:
-        return EuclideanModel(self._costs(focal_sets, delta), coordinates, prototypes)
+        return EuclideanModel(self._costs(focal_sets, chosen), coordinates, prototypes)
 
     @property
     def _in_two_steps(self) -> bool:
@@ -75,7 +90,7 @@ class PrototypeClusterer(RowwiseClusterer):
         check_integer("max_iter", self.max_iter, 1)
         check_flag("include_omega", self.include_omega)
         check_real("tol", self.tol, 0)
-        check_real("beta", self.beta, 1, open_low=True)
+        check_real("beta", self.beta, 1, open_low=True, or_auto=True)
         check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
 
     def _begin(self, rows: Rows, weights: FloatArray | None, checkpoint: Checkpoint | None) -> Progress:
@@ -90,7 +105,39 @@ class PrototypeClusterer(RowwiseClusterer):
         sample, counts = draw(rows, weights, random)
         coordinates = Coordinates.of(sample)
         delta = typical_distance(sample, counts, random) if isinstance(self.delta, str) else float(self.delta)
-        return Progress(coordinates, delta, np.stack(self._starts(rows, sample, counts, random)))
+        starts = self._starts(rows, sample, counts, random)
+        if self.masses_file is None and rows.in_memory:
+            refuse_too_many_sets(self.focal_sets, len(starts[0]), rows)
+        inside = coordinates.enter(sample)
+        chosen = self._choose(inside, counts, coordinates, coordinates.enter(starts[0]), delta, random)
+        trial = Trial(inside, counts, coordinates, self._make_model, self._sets_of)
+        if self._from_kmeans:
+            best, chosen = trial.best(starts, chosen, lower_beta=isinstance(self.beta, str) and not chosen.cloud)
+            starts = [best]
+        return Progress(coordinates, chosen, trial.sets(starts[0]), np.stack(starts))
+
+    def _choose(
+        self,
+        sample: FloatArray,
+        counts: FloatArray,
+        coordinates: Coordinates,
+        prototypes: FloatArray,
+        delta: float,
+        random: np.random.RandomState,
+    ) -> Chosen:
+        """The parameters as they are given, or as the data decide."""
+        scales = Scales.of(sample, counts, prototypes)
+        cloud = isinstance(self.beta, str) and is_one_cloud(sample, counts, len(prototypes), random)
+        chosen = scales.choose(delta, self.beta, getattr(self, "alpha", 1.0), cloud=cloud)
+        return chosen._replace(width=chosen.width / coordinates.scale)
+
+    @property
+    def _from_kmeans(self) -> bool:
+        return isinstance(self.init, str) and self.init == "kmeans"
+
+    def _sets_of(self, prototypes: FloatArray, sample: FloatArray, counts: FloatArray) -> FocalSets:
+        squares = squared_distances(sample, prototypes)
+        return choose_focal_sets(self.focal_sets, squares, counts, include_omega=self.include_omega)
 
     def _starts(
         self, rows: Rows, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
@@ -99,10 +146,8 @@ class PrototypeClusterer(RowwiseClusterer):
         raise NotImplementedError
 
     def _first_model(self, progress: Progress) -> Model:
-        start = progress.starts[progress.stage]
-        focal_sets = make_focal_sets(self.focal_sets, len(start), include_omega=self.include_omega)
-        prototypes = progress.coordinates.enter(start)
-        return self._make_model(focal_sets, progress.coordinates, progress.delta, prototypes, None)
+        prototypes = progress.coordinates.enter(progress.starts[progress.stage])
+        return self._make_model(progress.focal_sets, progress.coordinates, progress.chosen, prototypes)
 
     def _open_checkpoint(self, rows: Rows, weights: FloatArray | None) -> Checkpoint | None:
         if self.checkpoint is None:
@@ -162,17 +207,17 @@ class PrototypeClusterer(RowwiseClusterer):
         shares = rows.map(_Similarity(model.seen_from(rows.origin)), weights, n_jobs=self.n_jobs)
         larger = model.costs.focal_sets.with_sets(neighbor_pairs(reduce(add, shares), self.n_pair_neighbors))
         metrics = model.metrics if isinstance(model, AdaptiveModel) else None
-        return self._make_model(larger, progress.coordinates, progress.delta, model.prototypes, metrics)
+        return self._make_model(larger, progress.coordinates, progress.chosen, model.prototypes, metrics)
 
     # The result
 
-    def _finish(self, state: Descent, delta: float, unit: float) -> None:
+    def _finish(self, state: Descent, chosen: Chosen, unit: float) -> None:
         self._model = state.model
         for name in ("_statistics", "_seen_weight", "n_samples_seen_"):
             self.__dict__.pop(name, None)
         self.focal_sets_ = state.model.costs.focal_sets
         self._publish_prototypes()
-        self.delta_ = delta
+        self._publish_chosen(chosen)
         self.objective_ = state.objective * unit
         with np.errstate(over="ignore"):
             self.objective_history_ = np.array(state.history) * unit
@@ -185,6 +230,24 @@ class PrototypeClusterer(RowwiseClusterer):
         self.__dict__.pop("metrics_", None)  # of an earlier fit
         if isinstance(self._model, AdaptiveModel):
             self.metrics_ = self._model.metrics
+
+    def _publish_chosen(self, chosen: Chosen) -> None:
+        self.delta_, self.beta_ = chosen.delta, chosen.beta
+        if hasattr(self, "alpha"):
+            self.alpha_ = chosen.alpha
+
+    def _warn_of_collapse(self, chosen: Chosen) -> None:
+        n_clusters = len(self.cluster_centers_)
+        if chosen.cloud:
+            warn_of_one_cloud(n_clusters)
+            return
+        labels = self.__dict__.get("labels_")
+        known = labels if isinstance(labels, np.ndarray) else None
+        warn_if_collapsed(pdist(self.cluster_centers_), known, n_clusters, chosen.width, self._remedy)
+
+    @property
+    def _remedy(self) -> str:
+        return "Give beta='auto'." if not isinstance(self.beta, str) else "Take fewer clusters."
 
     def _report(self, iteration: int, objective: float) -> None:
         print(f"{type(self).__name__} iteration {iteration:>4}   objective {objective:.9g}", flush=True)

@@ -1,5 +1,6 @@
 """RECM: evidential c-means of dissimilarities."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
 from typing import Any
@@ -12,20 +13,26 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn import belief
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray
+from evlearn.belief.types import FloatArray, IntArray
 from evlearn.cluster.base import EvidentialClusterer, with_names_of
-from evlearn.cluster.focal import cluster_similarity, make_focal_sets, neighbor_pairs
+from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
+from evlearn.cluster.focal import choose_focal_sets, cluster_similarity, neighbor_pairs
 from evlearn.cluster.irqp import random_masses
 from evlearn.cluster.pairs import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.cluster.prototypes import SetCosts
 from evlearn.cluster.relational import RelationalDescent, RelationalModel, descend
-from evlearn.cluster.squares import Squares
+from evlearn.cluster.scales import Chosen, Scales, is_one_cloud
+from evlearn.cluster.squares import Squares, coordinates_of
+from evlearn.cluster.starts import kmeans_solutions, squared_distances
 from evlearn.endings import warn_caller, warn_if_unfinished, whole_or_nothing
 from evlearn.parameters import check_choice, check_flag, check_integer, check_range, check_real, refuse_remote
 from evlearn.partition import CredalPartition
 from evlearn.slices import row_blocks
+from evlearn.threads import one_blas_thread
 
 _NEAR_AND_FAR = 0.95
+# Of so many objects points are made, and so many solutions of k-means are starts.
+_ROWS, _MOST_STARTS = 1000, 3
 _BLOCK_NUMBERS = 1 << 22  # of dissimilarities of new objects that are in memory at a time
 
 
@@ -44,19 +51,23 @@ class RECM(EvidentialClusterer):
     ----------
     n_clusters : int, default=3
         The number of clusters.
-    focal_sets : {"full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="full"
-        The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to eight clusters
-        or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs;
-        "neighbor_pairs": a simple fit first, then again with the pairs of clusters that turn out to be neighbours.
+    focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
+        The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
+        clusters that are the nearest two of some object, at most two pairs for each cluster; "full": all sets;
+        "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
+        again with the pairs of clusters that turn out to be neighbours.
     include_omega : bool, default=True
-        Whether the set of all clusters belongs to "simple", "pairs" and "neighbor_pairs".
+        Whether the set of all clusters belongs to "auto", "simple", "pairs" and "neighbor_pairs".
     n_pair_neighbors : int, default=1
         For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
-    alpha : float, default=1.0
+    alpha : float or "auto", default="auto"
         How much large sets are discouraged, from 0 to 100: the squared distance to a set of k clusters counts
-        :math:`k^\alpha` times.
-    beta : float, default=1.5
-        The exponent of the masses, above 1: nearer to 1, objects are more decided.
+        :math:`k^\alpha` times. "auto" lets a pair win near the middle of the two closest clusters; the paper
+        takes 1.
+    beta : float or "auto", default="auto"
+        The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it by the width
+        of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; R's
+        package takes 1.5.
     delta : float or "auto", default="auto"
         The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
         takes the dissimilarity that 95 of 100 pairs of objects do not exceed.
@@ -70,10 +81,12 @@ class RECM(EvidentialClusterer):
         What to do with dissimilarities that are no Euclidean distances. "clip": squared distances to prototypes
         that come out negative count as almost nothing, with a warning. "shift": the least number that makes the
         dissimilarities Euclidean is added to the squares of all that are not zero.
-    init : {"random", "kmeans"} or array-like of shape (n_samples, n_focal_sets), default="random"
-        Where to start: from random masses, from objects far apart as k-means++ draws them, or from given masses.
-    n_init : int, default=1
-        How many times to start; the best result is kept. Given masses are one start.
+    init : {"kmeans", "k-means++", "random"} or array-like of shape (n_samples, n_focal_sets), default="kmeans"
+        Where to start: from the solution of k-means, from objects far apart as k-means++ draws them, from random
+        masses, or from given masses.
+    n_init : int, default=10
+        How many times to start; the best result is kept. With "kmeans" it is k-means that starts so many times.
+        Given masses are one start.
     max_iter : int, default=1000
         The largest number of iterations.
     tol : float, default=1e-5
@@ -99,6 +112,10 @@ class RECM(EvidentialClusterer):
         How much each object counts in the prototype of each cluster; each row sums to one.
     delta_ : float
         The distance to the empty set.
+    alpha_ : float
+        The `alpha` that was used.
+    beta_ : float
+        The `beta` that was used.
     shift_ : float
         What was added to squared dissimilarities; 0 unless `nonmetric` is "shift".
     objective_ : float
@@ -133,24 +150,24 @@ class RECM(EvidentialClusterer):
       sure            10   (83.3 %)   0: 5, 1: 5
       torn             1    (8.3 %)   Ω (any cluster): 1
       outliers         1    (8.3 %)
-      nonspecificity 0.216   (0: all sure, 1: nothing known)
+      sure: a belief of 0.60 or more in one cluster
     """
 
     def __init__(
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Any = "full",
+        focal_sets: Any = "auto",
         include_omega: bool = True,
         n_pair_neighbors: int = 1,
-        alpha: float = 1.0,
-        beta: float = 1.5,
+        alpha: float | str = "auto",
+        beta: float | str = "auto",
         delta: Any = "auto",
         metric: Any = "euclidean",
         squared_input: bool = False,
         nonmetric: str = "clip",
-        init: Any = "random",
-        n_init: int = 1,
+        init: Any = "kmeans",
+        n_init: int = 10,
         max_iter: int = 1000,
         tol: float = 1e-5,
         random_state: Any = None,
@@ -194,17 +211,20 @@ class RECM(EvidentialClusterer):
         self._check_parameters()
         data = self._read(X, reset=True)
         random = check_random_state(self.random_state)
-        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
         unit, squares = self._square(data)
         delta = self._typical_distance(squares) if isinstance(self.delta, str) else float(self.delta) * unit.scale
-        state = self._run(squares, unit, focal_sets, delta, random)
-        self._warn(state)
+        seeds = random.randint(np.iinfo(np.int32).max, size=self.n_init)
+        with one_blas_thread():
+            first, chosen = self._begin(squares, delta, random)
+        state = self._run(squares, unit, first, chosen, seeds)
+        self._warn(state, chosen)
         self._publish(CredalPartition(state.masses, state.model.costs.focal_sets, validate=False))
         self._name_objects(X)
         self._unit, self._model = unit, state.model
         self._training = None if self._precomputed else np.array(data)
         self.prototype_weights_ = state.model.weights
         self.delta_ = unit.distance(delta * delta) if isinstance(self.delta, str) else float(self.delta)
+        self.alpha_, self.beta_ = chosen.alpha, chosen.beta
         self.shift_ = unit.total(unit.shift)
         self.objective_ = unit.total(state.objective)
         self.objective_history_ = np.array([unit.total(one) for one in state.history])
@@ -246,12 +266,12 @@ class RECM(EvidentialClusterer):
         check_integer("n_init", self.n_init, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0)
-        check_real("alpha", self.alpha, 0, 100)
-        check_real("beta", self.beta, 1, open_low=True)
+        check_real("alpha", self.alpha, 0, 100, or_auto=True)
+        check_real("beta", self.beta, 1, open_low=True, or_auto=True)
         check_choice("nonmetric", self.nonmetric, ("clip", "shift"))
         check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
         if isinstance(self.init, str):
-            check_choice("init", self.init, ("random", "kmeans"))
+            check_choice("init", self.init, ("kmeans", "k-means++", "random"))
         if self.squared_input and not self._precomputed:
             raise ValueError(
                 f"squared_input=True needs metric='precomputed', got metric={self.metric!r}; distances of "
@@ -287,20 +307,40 @@ class RECM(EvidentialClusterer):
         # More than 95 of 100 pairs are duplicates: any positive scale tells them from the rest.
         return float(np.sqrt(quantile if quantile > 0 else pairs.max())) or 1.0
 
+    def _begin(
+        self, squares: FloatArray, delta: float, random: np.random.RandomState
+    ) -> tuple[list[RelationalModel], Chosen]:
+        """Some solutions of k-means for objects taken as points of a space, and what follows from the best."""
+        some = np.sort(random.permutation(len(squares))[:_ROWS])
+        rows, each = coordinates_of(squares[np.ix_(some, some)]), np.ones(len(some))
+        n_init = self.n_init if isinstance(self.init, str) and self.init == "kmeans" else 1
+        solutions = kmeans_solutions(self.n_clusters, rows, each, random, n_init=n_init)[:_MOST_STARTS]
+        chosen = self._choose(Scales.of(rows, each, solutions[0]), rows, delta, random)
+        apart = squared_distances(rows, solutions[0])
+        focal_sets = choose_focal_sets(self.focal_sets, apart, None, include_omega=self.include_omega)
+        model = RelationalModel.undecided(self._costs(focal_sets, chosen), squares)
+        return [_at(model, squares, some, squared_distances(rows, one)) for one in solutions], chosen
+
+    def _choose(self, scales: Scales, rows: FloatArray, delta: float, random: np.random.RandomState) -> Chosen:
+        """The parameters as they are given, or as the data decide."""
+        cloud = isinstance(self.beta, str) and is_one_cloud(rows, np.ones(len(rows)), self.n_clusters, random)
+        return scales.choose(delta, self.beta, self.alpha, cloud=cloud)
+
+    def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:
+        return SetCosts.ecm(focal_sets, alpha=chosen.alpha, beta=chosen.beta, delta=chosen.delta)
+
     # The descent
 
     def _run(
         self,
         squares: FloatArray,
         unit: Squares,
-        focal_sets: FocalSets,
-        delta: float,
-        random: np.random.RandomState,
+        first: list[RelationalModel],
+        chosen: Chosen,
+        seeds: IntArray,
     ) -> RelationalDescent:
         """All starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
-        costs = SetCosts.ecm(focal_sets, alpha=float(self.alpha), beta=float(self.beta), delta=delta)
-        model = RelationalModel.undecided(costs, squares)
-        seeds = random.randint(np.iinfo(np.int32).max, size=self.n_init if isinstance(self.init, str) else 1)
+        focal_sets = first[0].costs.focal_sets
         stop = Event()
 
         def go(model: RelationalModel, masses: FloatArray) -> RelationalDescent:
@@ -308,7 +348,7 @@ class RECM(EvidentialClusterer):
             return descend(squares, model, masses, tol=self.tol, max_iter=self.max_iter, stop=stop, report=report)
 
         states = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(go)(model, self._start(squares, model, np.random.RandomState(seed))) for seed in seeds
+            delayed(go)(model, masses) for model, masses in self._starts(squares, first, seeds)
         )
         state: RelationalDescent = min(states, key=lambda one: one.objective)
         if not state.history:
@@ -317,24 +357,37 @@ class RECM(EvidentialClusterer):
             return replace(state, interrupted=stop.is_set())
         partition = CredalPartition(state.masses, focal_sets, validate=False)
         larger = focal_sets.with_sets(neighbor_pairs(cluster_similarity(partition), self.n_pair_neighbors))
-        costs = SetCosts.ecm(larger, alpha=float(self.alpha), beta=float(self.beta), delta=delta)
-        refined = go(replace(state.model, costs=costs), belief.expand(state.masses, focal_sets, larger))
+        refined = go(
+            replace(state.model, costs=self._costs(larger, chosen)),
+            belief.expand(state.masses, focal_sets, larger),
+        )
         return refined if refined.history else replace(state, interrupted=True)
 
-    def _start(self, squares: FloatArray, model: RelationalModel, random: np.random.RandomState) -> FloatArray:
-        """Masses to start from."""
-        focal_sets = model.costs.focal_sets
+    def _starts(
+        self, squares: FloatArray, first: list[RelationalModel], seeds: IntArray
+    ) -> Iterator[tuple[RelationalModel, FloatArray]]:
+        """Models for prototypes that get no mass, and masses to start from."""
+        if isinstance(self.init, str) and self.init == "kmeans":
+            yield from ((one, one.assign(squares)) for one in first)
+            return
+        focal_sets = first[0].costs.focal_sets
         shape = (len(squares), len(focal_sets))
+        model = RelationalModel.undecided(first[0].costs, squares)
         if not isinstance(self.init, str):
             masses = belief.check_masses(self.init, focal_sets, name="init")
             if masses.shape != shape:
                 raise ValueError(f"init must have shape {shape}, got {masses.shape}.")
-            return masses.astype(np.float64, copy=False)
-        if self.init == "kmeans":
-            return model.spread(squares, random).assign(squares)
-        return np.hstack([np.zeros((len(squares), 1)), random_masses(len(squares), len(focal_sets) - 1, random)])
+            yield model, masses.astype(np.float64, copy=False)
+            return
+        for seed in seeds:
+            draw = np.random.RandomState(seed)
+            if self.init == "k-means++":
+                yield model, model.spread(squares, draw).assign(squares)
+            else:
+                drawn = random_masses(len(squares), len(focal_sets) - 1, draw)
+                yield model, np.hstack([np.zeros((len(squares), 1)), drawn])
 
-    def _warn(self, state: RelationalDescent) -> None:
+    def _warn(self, state: RelationalDescent, chosen: Chosen) -> None:
         if state.clipped:
             message = (
                 "squared distances to prototypes came out negative, because the dissimilarities are no Euclidean "
@@ -343,9 +396,26 @@ class RECM(EvidentialClusterer):
             )
             warn_caller(message)
         warn_if_unfinished(state, len(state.history), self.max_iter, "the masses")
+        if chosen.cloud:
+            warn_of_one_cloud(self.n_clusters)
+            return
+        apart = np.sqrt(state.model.gaps()[np.triu_indices(self.n_clusters, k=1)])
+        remedy = "Take fewer clusters." if isinstance(self.beta, str) else "Give beta='auto'."
+        labels = CredalPartition(state.masses, state.model.focal_sets, validate=False).to_hard()
+        warn_if_collapsed(apart, labels, self.n_clusters, chosen.width, remedy)
 
     def _report(self, iteration: int, objective: float) -> None:
         print(f"RECM iteration {iteration:>4}   objective {objective:.9g}", flush=True)
+
+
+def _at(model: RelationalModel, squares: FloatArray, some: IntArray, apart: FloatArray) -> RelationalModel:
+    """The model whose prototypes are means of the objects that are nearest to each of some points."""
+    weights = np.zeros((apart.shape[1], len(squares)))
+    weights[apart.argmin(axis=1), some] = 1
+    # A cluster without members begins at the object that is nearest to its point.
+    empty = np.flatnonzero(~weights.any(axis=1))
+    weights[empty, some[apart[:, empty].argmin(axis=0)]] = 1
+    return model.move(weights / weights.sum(axis=1, keepdims=True), squares)[0]
 
 
 def _finite(distances: FloatArray) -> FloatArray:

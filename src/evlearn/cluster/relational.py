@@ -167,6 +167,17 @@ class RelationalModel:
         """
         return masses_of_costs(self.costs_at(squares @ self.weights.T)[0], self.costs.beta)
 
+    def gaps(self) -> FloatArray:
+        """The squared distances between prototypes.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n_clusters)
+            Squares, none of them negative.
+        """
+        half = np.diag(self.gram) / 2
+        return np.maximum(self.gram - half[:, None] - half, 0)
+
     def spread(self, squares: FloatArray, random: np.random.RandomState) -> "RelationalModel":
         """The model whose prototypes are objects far apart, as k-means++ draws them.
 

@@ -18,7 +18,7 @@ from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out, make_target
 from evlearn.cluster.base import EvidentialClusterer, with_names_of
 from evlearn.files import naming
-from evlearn.partition import CredalPartition
+from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
 
@@ -191,21 +191,23 @@ class RowwiseClusterer(EvidentialClusterer):
         """
         return self._view(X, "to_fuzzy", None)
 
-    def predict_set(self, X: Any) -> Any:
-        """The clusters that each object may belong to: those that are not dominated by another.
+    def predict_set(self, X: Any, *, level: float = SURE_LEVEL) -> Any:
+        """The clusters that each object may belong to, see `evlearn.CredalPartition.verdict`.
 
         Parameters
         ----------
         X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
             The objects; any kind of data that `fit` takes.
+        level : float, default=0.6
+            The belief that the candidates of an object must have together.
 
         Returns
         -------
         ndarray of bool of shape (n_objects, n_clusters)
-            Whether the cluster is a candidate; a Dask array, not computed yet, if X is a Dask collection on a
-            cluster.
+            Whether the cluster is a candidate: one for sure objects, several for torn ones, none for outliers. A
+            Dask array, not computed yet, if X is a Dask collection on a cluster.
         """
-        return self._view(X, "to_rough", np.bool_, "interval_dominance")
+        return self._view(X, "verdict", np.bool_, level)
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_TRAINING_SAMPLES and "_model" in self.__dict__:
@@ -271,12 +273,12 @@ class RowwiseClusterer(EvidentialClusterer):
                 raise
         return masses if isinstance(masses, Path) else CredalPartition(masses, self.focal_sets_, validate=False)
 
-    def _view(self, X: Any, method: str, dtype: Any, rule: str = "plausibility") -> Any:
+    def _view(self, X: Any, method: str, dtype: Any, rule: Any = "plausibility") -> Any:
         check_is_fitted(self)
         with one_blas_thread(), self._opened(X, reset=False) as rows:
             return self._viewed(rows, method, dtype, rule)
 
-    def _viewed(self, rows: Rows, method: str, dtype: Any, rule: str = "plausibility") -> Any:
+    def _viewed(self, rows: Rows, method: str, dtype: Any, rule: Any = "plausibility") -> Any:
         view = _View(self._model.seen_from(rows.origin), method, rule)
         if isinstance(rows, DaskRows):
             n_columns = None if method == "to_hard" else self.focal_sets_.frame_size
@@ -291,7 +293,7 @@ class _View:
 
     model: RowModel
     method: str
-    rule: str
+    rule: Any
 
     @property
     def __name__(self) -> str:
@@ -302,7 +304,8 @@ class _View:
         if len(rows) == 0:  # a chunk of Dask may have none, and a partition may not
             shape = (0,) if self.method == "to_hard" else (0, self.model.focal_sets.frame_size)
             return np.empty(shape, dtype=masses.dtype)
-        return getattr(CredalPartition(masses, self.model.focal_sets, validate=False), self.method)(self.rule)
+        found = getattr(CredalPartition(masses, self.model.focal_sets, validate=False), self.method)(self.rule)
+        return found.candidates if isinstance(found, Verdict) else found
 
 
 def _check_features(estimator: Any, rows: Rows, reset: bool) -> None:

@@ -139,3 +139,25 @@ def missing_to_euclidean(squares: FloatArray) -> float:
     size = float(np.abs(products).sum(axis=1).max(initial=0))  # no eigenvalue is larger
     least = float(eigh(products, eigvals_only=True, subset_by_index=[0, 0], overwrite_a=True)[0])
     return -2 * least if least < -_LOST * size else 0.0
+
+
+def coordinates_of(squares: FloatArray) -> FloatArray:
+    """Points whose squared distances are as near to given squares as Euclidean distances can be.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n, n)
+        Squared dissimilarities, symmetric.
+
+    Returns
+    -------
+    ndarray of shape (n, n_directions)
+        The points, by classical scaling.
+    """
+    centred = squares - squares.mean(axis=0)
+    centred = -(centred - centred.mean(axis=1, keepdims=True)) / 2
+    variances, directions = eigh((centred + centred.T) / 2)
+    kept = variances > max(variances[-1], 0) * _LOST * len(squares)
+    if not kept.any():
+        return np.zeros((len(squares), 1))
+    return np.asarray(directions[:, kept] * np.sqrt(variances[kept]))

@@ -7,7 +7,7 @@ import io
 import json
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -27,11 +27,12 @@ from evlearn.command_line.results import check_output, open_writer
 from evlearn.command_line.sample import Sample
 from evlearn.command_line.tables import Chunk, Table, open_table
 from evlearn.model_files import load_model, save_model
-from evlearn.partition import CredalPartition, PartitionSummary
+from evlearn.partition import SURE_LEVEL, CredalPartition, PartitionSummary
+from evlearn.partition.verdict import level_for
 from evlearn.reporting.objects import Objects
 from evlearn.reporting.report import NO_PICTURES, can_draw, write_report
 
-METHODS = {"ecm": ECM, "ccm": CCM, "bpec": BPEC, "evclus": EVCLUS, "recm": RECM}
+METHODS = {"ccm": CCM, "ecm": ECM, "bpec": BPEC, "evclus": EVCLUS, "recm": RECM}
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 DONE, EARLY = 0, 3
 _IN_MEMORY = 1 << 27  # numbers; more are read in blocks, from a temporary file
@@ -79,7 +80,7 @@ def cluster(options: Namespace) -> int:
         save_model(model, options.model)
     # Masses of the fit, where these are known; else each row is judged as a new one.
     known = getattr(estimator, "credal_partition_", None)
-    summary = _tell(model, table, chunks(), columns, options, progress, known)
+    summary = _tell(model, table, chunks, columns, options, progress, known)
     print(summary)
     return EARLY if early else DONE
 
@@ -102,7 +103,10 @@ def predict(options: Namespace) -> int:
     model = load_model(options.saved)
     table = _open(options, progress, known=_names_of(model))
     columns = _known_columns(model, table, options, progress)
-    chunks = table.chunks(columns, options.names, drop_missing=options.drop_missing)
+
+    def chunks() -> Iterator[Chunk]:
+        return table.chunks(columns, options.names, drop_missing=options.drop_missing)
+
     summary = _tell(model, table, chunks, columns, options, progress, None, screen=options.out is None)
     progress.say(str(summary))
     return DONE
@@ -259,7 +263,7 @@ def _gathered(chunks: Iterator[Chunk], scaler: StandardScaler | None) -> Iterato
 def _tell(
     model: Any,
     table: Table,
-    chunks: Iterator[Chunk],
+    chunks: Callable[[], Iterator[Chunk]],
     columns: list[str],
     options: Namespace,
     progress: Progress,
@@ -269,15 +273,16 @@ def _tell(
 ) -> PartitionSummary:
     """Write the masses of all rows, chunk after chunk, and the report; return how many are sure."""
     summary: PartitionSummary | None = None
+    level = _level(model, chunks, options, known)
     sample = Sample(_REPORTED if options.report is not None else 0)
-    with open_writer(options.out, screen=screen, keep_formulas=options.keep_formulas) as writer:
-        for chunk in chunks:
+    with open_writer(options.out, screen=screen, keep_formulas=options.keep_formulas, level=level) as writer:
+        for chunk in chunks():
             start = 0 if summary is None else summary.n_objects
             stop = start + len(chunk.values)
             partition = _judge(model, chunk.values) if known is None else known[start:stop]
             writer.write(chunk.names, partition)
             sample.add(chunk, partition)
-            some = partition.summary()
+            some = partition.summary(level)
             summary = some if summary is None else summary + some
             progress.show(f"evlearn: {stop:,} rows judged")
         table.check_unchanged()  # or else these are not the rows that the model was fitted to
@@ -287,6 +292,22 @@ def _tell(
     if options.report is not None:
         _report(model, sample, columns, summary, options)
     return summary
+
+
+def _level(
+    model: Any, chunks: Callable[[], Iterator[Chunk]], options: Namespace, known: CredalPartition | None
+) -> float:
+    """The belief from which on a row is sure, as it was asked for."""
+    if options.leave is None:
+        return SURE_LEVEL if options.level is None else float(options.level)
+    if known is not None:
+        return known.level_leaving(options.leave)
+    # Rows are read twice, and only one number of each is kept.
+    doubts = []
+    for chunk in chunks():
+        partition = _judge(model, chunk.values)
+        doubts.append(partition.doubt()[~partition.outliers()])
+    return level_for(np.concatenate(doubts or [np.empty(0)]), options.leave)
 
 
 def _judge(model: Any, values: FloatArray) -> CredalPartition:
@@ -313,8 +334,9 @@ def _report(model: Any, sample: Sample, columns: list[str], summary: PartitionSu
     chunk, partition = sample.rows()
     whole = summary.n_objects == len(partition)
     if getattr(split_pipeline(model)[1], "metric", None) == "precomputed":
-        objects = Objects(partition, chunk.names, [], chunk.values[:, :0], None)
+        objects = Objects(partition, chunk.names, [], chunk.values[:, :0], None, summary.level)
     else:
-        objects = Objects(partition, chunk.names, columns, chunk.values, _seen(model, chunk.values))
+        seen = _seen(model, chunk.values)
+        objects = Objects(partition, chunk.names, columns, chunk.values, seen, summary.level)
     remark = "" if whole else f"These are a random sample of {summary.n_objects:,} objects."
     write_report(model, objects, options.report, title=options.title, remark=remark)

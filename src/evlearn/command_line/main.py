@@ -3,13 +3,19 @@
 import io
 import os
 import sys
-from argparse import ArgumentParser, BooleanOptionalAction, Namespace, RawDescriptionHelpFormatter
+from argparse import (
+    ArgumentParser,
+    ArgumentTypeError,
+    BooleanOptionalAction,
+    Namespace,
+    RawDescriptionHelpFormatter,
+)
 from collections.abc import Sequence
 from typing import Any
 
 import evlearn
 
-METHODS = ("ecm", "ccm", "bpec", "evclus", "recm")
+METHODS = ("ccm", "ecm", "bpec", "evclus", "recm")
 _FAILED, _INTERRUPTED, _CLOSED = 1, 130, 141
 
 _ABOUT = """\
@@ -35,8 +41,8 @@ _CLUSTER = """\
 Cluster the rows of a table, and say which are sure, torn or outliers.
 
 methods (--method):
-  ecm      like k-means, with doubt: round clusters, any number of rows. Try it first
-  ccm      like ecm, for many clusters of which one may lie between two others
+  ccm      like k-means, with doubt: round clusters, any number of rows. Try it first
+  ecm      like ccm, and tears more: also between clusters with another one in their middle
   bpec     finds the number of clusters by itself, from peaks of density
   evclus   compares pairs of rows; also for a square table of dissimilarities
   recm     like ecm, for a square table of dissimilarities: --set metric=precomputed
@@ -45,12 +51,19 @@ the columns of the result (--out):
   object      the name of the row (--names), or its number from 0
   cluster     the best single label, as in k-means
   assignment  {1}: sure. {1,2}: torn between clusters 1 and 2. Ω: all clusters are possible. outlier: none is
+  doubt       how much belief is not in that cluster alone, from 0 to 1: sort by it to see likely errors first
   ∅, {0}, ... masses: how one unit of belief is shared among sets of clusters. ∅ is "no cluster"
+
+who is sure (--level, --leave):
+  a row is sure if its belief in one cluster reaches the level, torn if not, and an outlier if at least half of its
+  mass is on no cluster. --level 0.9 asks for more belief than the default, 0.6. --leave 5% finds the level that
+  leaves about 5 % of the rows torn, for a person to look at. The summary tells the level
 
 examples:
   evlearn cluster iris.csv --n-clusters 3
   evlearn cluster iris.csv --n-clusters 3 --names flower --without species --report iris.html
   evlearn cluster people.csv --n-clusters 4 --standardize --out result.parquet --model people.json
+  evlearn cluster people.csv --n-clusters 4 --leave 5% --out result.csv
   evlearn cluster people.csv --method bpec --set n_neighbors=50
   evlearn cluster distances.csv --n-clusters 4 --method evclus --set metric=precomputed
 """
@@ -141,7 +154,7 @@ class _Parser(ArgumentParser):
 def _add_method_options(parser: ArgumentParser) -> None:
     method = parser.add_argument_group("the method")
     method.add_argument("-k", "--n-clusters", type=int, metavar="K", help="the number of clusters")
-    method.add_argument("-m", "--method", choices=METHODS, default="ecm", help="see above (default: ecm)")
+    method.add_argument("-m", "--method", choices=METHODS, default="ccm", help="see above (default: ccm)")
     method.add_argument(
         "--set",
         action="append",
@@ -176,6 +189,16 @@ def _add_table_options(parser: ArgumentParser) -> None:
 def _add_result_options(parser: ArgumentParser) -> Any:
     results = parser.add_argument_group("the results")
     results.add_argument("-o", "--out", metavar="FILE", help="labels and masses, as .csv or .parquet")
+    verdict = results.add_mutually_exclusive_group()
+    verdict.add_argument(
+        "--level", type=_level, metavar="L", help="the belief from which on a row is sure (default: 0.6)"
+    )
+    verdict.add_argument(
+        "--leave",
+        type=_share,
+        metavar="SHARE",
+        help="leave about this share of the rows torn, such as 5%% or 0.05; the level follows",
+    )
     results.add_argument("--report", metavar="FILE.html", help="pictures and tables as one page, for others")
     results.add_argument(
         "--keep-formulas",
@@ -186,3 +209,23 @@ def _add_result_options(parser: ArgumentParser) -> Any:
     results.add_argument("--title", metavar="TEXT", help="the title of the report")
     results.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     return results
+
+
+def _level(text: str) -> float:
+    try:
+        level = float(text)
+    except ValueError:
+        level = 0.0
+    if not 0 < level <= 1:
+        raise ArgumentTypeError(f"a number above 0 and at most 1 is needed, such as 0.9, not {text!r}")
+    return level
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ArgumentTypeError(f"a share is needed, such as 5% or 0.05, not {text!r}")
+    return share

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from evlearn.blocks.targets import need_pyarrow
 from evlearn.files import replacing
-from evlearn.partition import CredalPartition
+from evlearn.partition import SURE_LEVEL, CredalPartition
 
 #: How text begins that a spreadsheet computes.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -40,11 +40,14 @@ class CsvWriter:
         A text file.
     keep_formulas : bool, default=False
         Whether to write text that a spreadsheet would compute as it is, instead of with an apostrophe before it.
+    level : float, default=0.6
+        The belief from which on an object is sure.
     """
 
-    def __init__(self, file: Any, *, keep_formulas: bool = False) -> None:
+    def __init__(self, file: Any, *, keep_formulas: bool = False, level: float = SURE_LEVEL) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
         self._keep = keep_formulas
+        self._level = level
         self._begun = False
 
     def write(self, names: list[str], partition: CredalPartition) -> None:
@@ -57,7 +60,7 @@ class CsvWriter:
         partition : CredalPartition
             Their masses.
         """
-        columns = {"object": names} | partition.to_columns()
+        columns = {"object": names} | partition.to_columns(self._level)
         if not self._begun:
             self._writer.writerow(columns)
             self._begun = True
@@ -76,10 +79,13 @@ class ParquetWriter:
     ----------
     file : file
         A binary file.
+    level : float, default=0.6
+        The belief from which on an object is sure.
     """
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, *, level: float = SURE_LEVEL) -> None:
         self._file = file
+        self._level = level
         self._writer: Any = None
 
     def write(self, names: list[str], partition: CredalPartition) -> None:
@@ -93,7 +99,7 @@ class ParquetWriter:
             Their masses.
         """
         pyarrow = need_pyarrow()
-        table = pyarrow.table({"object": names} | partition.to_columns())
+        table = pyarrow.table({"object": names} | partition.to_columns(self._level))
         if self._writer is None:
             # Masses hardly repeat: looking for those that do would take most of the time.
             words = [field.name for field in table.schema if not pyarrow.types.is_floating(field.type)]
@@ -122,7 +128,9 @@ class Nowhere:
 
 
 @contextmanager
-def open_writer(path: str | None, *, screen: bool, keep_formulas: bool = False) -> Iterator[Writer]:
+def open_writer(
+    path: str | None, *, screen: bool, keep_formulas: bool = False, level: float = SURE_LEVEL
+) -> Iterator[Writer]:
     """A writer to a file, which has its name only once it is whole.
 
     Parameters
@@ -133,6 +141,8 @@ def open_writer(path: str | None, *, screen: bool, keep_formulas: bool = False) 
         Whether no file means the screen.
     keep_formulas : bool, default=False
         Whether text that a spreadsheet would compute is written as it is.
+    level : float, default=0.6
+        The belief from which on an object is sure.
 
     Yields
     ------
@@ -140,11 +150,11 @@ def open_writer(path: str | None, *, screen: bool, keep_formulas: bool = False) 
         The writer.
     """
     if path is None:
-        yield CsvWriter(sys.stdout, keep_formulas=keep_formulas) if screen else Nowhere()
+        yield CsvWriter(sys.stdout, keep_formulas=keep_formulas, level=level) if screen else Nowhere()
     elif Path(path).suffix.lower() in (".parquet", ".pq"):
         need_pyarrow()
         with replacing(path) as file:
-            parquet = ParquetWriter(file)
+            parquet = ParquetWriter(file, level=level)
             try:
                 yield parquet
             finally:
@@ -152,7 +162,7 @@ def open_writer(path: str | None, *, screen: bool, keep_formulas: bool = False) 
     else:
         with replacing(path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
-            yield CsvWriter(text, keep_formulas=keep_formulas)
+            yield CsvWriter(text, keep_formulas=keep_formulas, level=level)
             text.flush()
             text.detach()
 

@@ -22,6 +22,7 @@ typedef struct {
     const int *first;   /* c + 1: where the sets of a cluster begin in `sets` */
     const int *sets;    /* the sets that contain each cluster */
     double power, beta; /* power = 1 / (beta - 1) */
+    int whole;          /* the power, if that is a whole number above 1, and else 0 */
 } evlearn_family;
 
 #define EVLEARN_PASTE_(a, b, c) evlearn_##a##_##b##_##c

@@ -14,6 +14,7 @@ sets of each cluster (first, sets). Prototypes are in coordinates ``(x - centre)
 empty set first. Sums are in double precision.
 """
 
+from libc.math cimport fabs, round
 import numpy as np
 
 cdef extern from "prototypes.h" nogil:
@@ -28,6 +29,7 @@ cdef extern from "prototypes.h" nogil:
         const int* sets
         double power
         double beta
+        int whole
     void evlearn_pass_double(
         const evlearn_family* family, const double* X, Py_ssize_t n, const double* weights, const double* centre,
         double scale, const double* V, const double* p, const double* q, double empty, double* work, double* out,
@@ -36,6 +38,9 @@ cdef extern from "prototypes.h" nogil:
         const evlearn_family* family, const float* X, Py_ssize_t n, const float* weights, const float* centre,
         float scale, const float* V, const float* p, const float* q, float empty, float* work, float* out,
         double* w, double* B, double* cost) noexcept
+
+cdef enum:
+    MOST_SQUARED = 10_000
 
 ctypedef fused real:
     float
@@ -55,6 +60,10 @@ cdef evlearn_family describe(
     family.sets = &sets[0]
     family.beta = beta
     family.power = 1 / (beta - 1)
+    # Exactly 1 has a way of its own; a power that is whole but for rounding is meant to be whole.
+    cdef double nearest = round(family.power)
+    whole = 2 <= nearest <= MOST_SQUARED and fabs(family.power - nearest) < 1e-9 * nearest
+    family.whole = <int>nearest if whole else 0
     return family
 
 

@@ -10,6 +10,7 @@ typedef REAL EVLEARN_NAME(four) __attribute__((vector_size(4 * sizeof(REAL)), al
 /* What counts as zero: small enough to take all mass, large enough to divide by. */
 #define REAL_ZERO ((REAL)(IS_SINGLE ? 1e-30 : 1e-200))
 /* The largest cost: its inverse is still a normal number. */
+#define REAL_TINY ((REAL)(IS_SINGLE ? 1e-35 : 1e-290))
 #define REAL_HUGE ((REAL)(IS_SINGLE ? 1e37 : 1e300))
 #define REAL_EPS ((REAL)(IS_SINGLE ? 1.1920928955078125e-07 : 2.220446049250313e-16))
 #define REAL_POW(x, y) (IS_SINGLE ? (REAL)powf((float)(x), (float)(y)) : (REAL)pow(x, y))
@@ -157,10 +158,71 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(masses_any)(
     }
 }
 
-/* Powers of the masses of a row of R, weighted, in place; returns their sum. */
+/* The same for whole powers, by squaring, which makes vectors where a power does not. With `raised`, R and `none` receive
+ * the masses to the power beta = 1 + 1 / power but for a factor of each row, which `factor` receives: as the cost of a set
+ * times its mass to the power beta - 1 is the same for all sets, that is one more product. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(whole_power)(
+    REAL *restrict r, REAL *restrict total, REAL floor, int power, int raised)
+{
+    REAL x[TILE], y[TILE];
+    for (int t = 0; t < TILE; t++) {
+        r[t] = r[t] > floor ? r[t] : 0; /* its power would be too small for an ordinary number */
+        x[t] = r[t];
+        y[t] = power & 1 ? r[t] : 1;
+    }
+    for (int e = power >> 1; e; e >>= 1) {
+        for (int t = 0; t < TILE; t++) x[t] *= x[t];
+        if (e & 1)
+            for (int t = 0; t < TILE; t++) y[t] *= x[t];
+    }
+    for (int t = 0; t < TILE; t++) total[t] += y[t];
+    if (raised)
+        for (int t = 0; t < TILE; t++) r[t] *= y[t];
+    else
+        for (int t = 0; t < TILE; t++) r[t] = y[t];
+}
+
+EVLEARN_TARGET static inline void EVLEARN_NAME(masses_whole)(
+    REAL *restrict R, REAL *restrict none, REAL *restrict best, REAL *restrict factor, int f, REAL empty, int power,
+    int raised)
+{
+    REAL least[TILE], total[TILE];
+    const REAL floor = REAL_POW(REAL_TINY, (REAL)1 / (power + 1));
+    for (int t = 0; t < TILE; t++) least[t] = empty;
+    for (int j = 0; j < f; j++) {
+        const REAL *restrict r = R + j * TILE;
+        for (int t = 0; t < TILE; t++) least[t] = r[t] < least[t] ? r[t] : least[t];
+    }
+    for (int t = 0; t < TILE; t++) {
+        none[t] = least[t] / empty;
+        total[t] = 0;
+    }
+    EVLEARN_NAME(whole_power)(none, total, floor, power, raised);
+    for (int j = 0; j < f; j++) {
+        REAL *restrict r = R + j * TILE;
+        for (int t = 0; t < TILE; t++) r[t] = least[t] / r[t];
+        EVLEARN_NAME(whole_power)(r, total, floor, power, raised);
+    }
+    for (int t = 0; t < TILE; t++) {
+        const REAL root = REAL_POW(total[t], (REAL)(-1.0 / power));
+        best[t] = least[t] * root;
+        factor[t] = root / total[t];
+        total[t] = 1 / total[t];
+    }
+    if (raised) return;
+    for (int t = 0; t < TILE; t++) none[t] *= total[t];
+    for (int j = 0; j < f; j++) {
+        REAL *restrict r = R + j * TILE;
+        for (int t = 0; t < TILE; t++) r[t] *= total[t];
+    }
+}
+
+/* Powers of the masses of a row of R, weighted, in place; returns their sum. With beta = 1 they are powers already. */
 EVLEARN_TARGET static inline double EVLEARN_NAME(raise)(REAL *restrict r, const REAL *restrict weight, double beta)
 {
-    if (beta == 2)
+    if (beta == 1)
+        for (int t = 0; t < TILE; t++) r[t] *= weight[t];
+    else if (beta == 2)
         for (int t = 0; t < TILE; t++) r[t] *= r[t] * weight[t];
     else
         for (int t = 0; t < TILE; t++) r[t] = REAL_POW(r[t], (REAL)beta) * weight[t];
@@ -290,7 +352,7 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
 {
     const int d = family->d, c = family->c, f = family->f;
     REAL *Xt = work, *D = Xt + d * TILE, *U = D + c * TILE, *R = U + c * TILE, *none = R + f * TILE, *sum = none + TILE;
-    REAL weight[TILE], best[TILE];
+    REAL weight[TILE], best[TILE], factor[TILE];
     unsigned char far[TILE];
     const REAL reach = EVLEARN_NAME(reach)(family, V, p);
     for (ptrdiff_t start = 0; start < n; start += TILE) {
@@ -302,6 +364,8 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
         EVLEARN_NAME(costs)(R, D, sum, family, p, q);
         if (family->power == 1)
             EVLEARN_NAME(masses_squared)(R, none, best, f, empty);
+        else if (family->whole)
+            EVLEARN_NAME(masses_whole)(R, none, best, factor, f, empty, family->whole, !out);
         else
             EVLEARN_NAME(masses_any)(R, none, best, f, empty, family->power);
         if (beyond) EVLEARN_NAME(settle_far)(R, none, best, far, family, p, empty);
@@ -317,8 +381,11 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
         if (beyond)
             for (int t = 0; t < TILE; t++) weight[t] = far[t] && !(empty <= REAL_HUGE) ? 0 : weight[t];
         for (int t = 0; t < TILE; t++) *cost += (double)best[t] * weight[t];
-        w[0] += EVLEARN_NAME(raise)(none, weight, family->beta);
-        for (int j = 0; j < f; j++) w[j + 1] += EVLEARN_NAME(raise)(R + j * TILE, weight, family->beta);
+        if (family->whole) /* a row far away has all its mass in one place, and powers of that are the same */
+            for (int t = 0; t < TILE; t++) weight[t] *= beyond && far[t] ? 1 : factor[t];
+        const double beta = family->whole ? 1 : family->beta;
+        w[0] += EVLEARN_NAME(raise)(none, weight, beta);
+        for (int j = 0; j < f; j++) w[j + 1] += EVLEARN_NAME(raise)(R + j * TILE, weight, beta);
         EVLEARN_NAME(shares)(U, R, family, p);
         EVLEARN_NAME(sums)(B, U, Xt, c, d);
     }
@@ -330,6 +397,7 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
 #undef TILE
 #undef IS_SINGLE
 #undef REAL_ZERO
+#undef REAL_TINY
 #undef REAL_HUGE
 #undef REAL_EPS
 #undef REAL_POW

@@ -1,4 +1,4 @@
-"""How good set-valued and refused decisions of classifiers are."""
+"""How good set-valued decisions of classifiers are."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -105,64 +105,6 @@ def summarize_sets(
         sizes=np.bincount(sizes, minlength=chosen.shape[1] + 1),
         single_accuracy=float(right[single].mean()) if single.any() else float("nan"),
     )
-
-
-@dataclass(frozen=True)
-class RejectionCurve:
-    """The errors that remain when the least certain decisions are refused.
-
-    Attributes
-    ----------
-    rejected : ndarray of shape (n_points,)
-        Shares of refused objects, ascending, from 0.
-    error : ndarray of shape (n_points,)
-        The share of errors among the others.
-    threshold : ndarray of shape (n_points,)
-        The certainty below which decisions are refused.
-    """
-
-    rejected: FloatArray
-    error: FloatArray
-    threshold: FloatArray
-
-
-def rejection_curve(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, certainty: npt.ArrayLike) -> RejectionCurve:
-    """How errors fall when the least certain decisions are refused.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_objects,)
-        The true classes.
-    y_pred : array-like of shape (n_objects,)
-        The decisions.
-    certainty : array-like of shape (n_objects,)
-        How certain each decision is: a probability, a degree of belief, or one less the mass on all classes.
-
-    Returns
-    -------
-    RejectionCurve
-        A point for each different certainty; equally certain objects are refused together.
-
-    Examples
-    --------
-    >>> from evlearn.metrics import rejection_curve
-    >>> curve = rejection_curve([0, 1, 1, 0], [0, 1, 0, 1], [0.9, 0.8, 0.3, 0.6])
-    >>> curve.error.round(2), curve.rejected
-    (array([0.5 , 0.33, 0.  , 0.  ]), array([0.  , 0.25, 0.5 , 0.75]))
-    """
-    truth, said, scores = np.asarray(y_true), np.asarray(y_pred), np.asarray(certainty, dtype=float)
-    if not (truth.shape == said.shape == scores.shape and truth.ndim == 1 and truth.size):
-        raise ValueError(
-            "y_true, y_pred and certainty must have one entry for each object, got shapes "
-            f"{truth.shape}, {said.shape} and {scores.shape}."
-        )
-    if np.isnan(scores).any():
-        raise ValueError("certainty has NaN; give a number for each object.")
-    order = np.argsort(scores, kind="stable")
-    wrong = (truth != said)[order]
-    thresholds, refused = np.unique(scores[order], return_index=True)
-    remaining = np.cumsum(wrong[::-1])[::-1]
-    return RejectionCurve(refused / len(wrong), remaining[refused] / (len(wrong) - refused), thresholds)
 
 
 def _read(y_true: Any, sets: Any, classes: Any) -> tuple[BoolArray, BoolArray]:

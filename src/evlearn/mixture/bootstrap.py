@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from evlearn.belief.types import FloatArray
 from evlearn.endings import warn_caller
 from evlearn.jobs import run_jobs
-from evlearn.mixture.em import NOWHERE, Mixture, posterior, run_em, runs_at_a_time
+from evlearn.mixture.em import NOWHERE, Mixture, Outcome, posterior, run_em, runs_at_a_time
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
+from evlearn.mixture.search import bic, simplest
 from evlearn.mixture.units import Units
 from evlearn.parameters import check_shape
 from evlearn.slices import row_blocks
@@ -23,6 +24,8 @@ from evlearn.threads import one_blas_thread
 # How many samples are drawn for one to which the model can be fitted, before that is given up.
 _DRAWS = 100
 _ESTIMATORS_AT_A_TIME = 10
+# Evidence against a model that counts as very strong (Kass and Raftery 1995): it is not tried again.
+RIVALS = 10.0
 
 Report = Callable[[int], None]
 
@@ -117,6 +120,8 @@ def bootstrap(
 ) -> tuple[Replicates, FloatArray]:
     """Fit a mixture again to samples drawn from its data, each from where the first fit ended.
 
+    If our mixture chose its covariance model, each sample chooses again, among models that were nearly as good.
+
     Parameters
     ----------
     mixture : estimator
@@ -146,12 +151,13 @@ def bootstrap(
     """
     if isinstance(mixture, ParsimoniousGaussianMixture):
         units = Units.of(X)
-        arguments = (units.to(X), mixture.predict_proba(X), mixture.model_, _settings(mixture, units))
+        models = _rivals(mixture)
+        arguments = (units.to(X), mixture.predict_proba(X), models, _settings(mixture, units))
         size = runs_at_a_time(len(X), mixture.n_components_)
         parts = _collect(_gaussian_part, arguments, n_bootstrap, size, random, n_jobs, report)
         arrays = zip(*(part[0] for part in parts), strict=True)
         found: Replicates = GaussianReplicates(Mixture(*map(np.concatenate, arrays)), units)
-        _warn_of_refused(sum(part[2] for part in parts), sum(len(part[1]) for part in parts), mixture.model_)
+        _warn_of_refused(sum(part[2] for part in parts), sum(len(part[1]) for part in parts), models)
         return found, _objects_first(np.concatenate([part[1] for part in parts]))
     start = _from_here(mixture)
     parts = _collect(_fitted_part, (start, X), n_bootstrap, _ESTIMATORS_AT_A_TIME, random, n_jobs, report)
@@ -180,8 +186,19 @@ def _collect(
     return parts
 
 
+def _rivals(mixture: ParsimoniousGaussianMixture) -> list[str]:
+    """The covariance models that a resample may prefer, the best first.
+
+    A model that was chosen once and then taken for the truth makes intervals too short: the choice wavers too.
+    """
+    column = mixture.bic_table_[:, mixture.component_numbers_.index(mixture.n_components_)]
+    near = [i for i in column.argsort(kind="stable") if column[i] <= mixture.bic_ + RIVALS]
+    names = [mixture.model_, *(mixture.covariance_models_[i] for i in near)]
+    return list(dict.fromkeys(simplest(name, mixture.n_components_) for name in names))
+
+
 def _gaussian_part(
-    X: FloatArray, start: FloatArray, model: str, settings: dict[str, Any], number: int, seed: int
+    X: FloatArray, start: FloatArray, models: list[str], settings: dict[str, Any], number: int, seed: int
 ) -> tuple[Mixture, FloatArray, int]:
     """Some mixtures, the probabilities (n_replicates, n_components, n_samples), and how many samples it took."""
     random, drawn = np.random.RandomState(seed), 0
@@ -192,9 +209,9 @@ def _gaussian_part(
             weights = np.array([_counts(random, len(X)) for _ in missing])
             drawn += len(missing)
             starts = np.broadcast_to(start, (len(missing), *start.shape))
-            outcomes = run_em(X, starts, model, weights=weights, **settings)
-            for place, outcome in zip(missing, outcomes, strict=True):
-                found[place] = outcome
+            fitted = [run_em(X, starts, model, weights=weights, **settings) for model in models]
+            for place, *outcomes in zip(missing, *fitted, strict=True):
+                found[place] = _best_of(outcomes, models, len(X))
             missing = [place for place in missing if found[place].problem]
             if not missing:
                 mixture = Mixture(
@@ -202,18 +219,28 @@ def _gaussian_part(
                 )
                 return mixture, np.stack([one.responsibilities.T for one in found]).astype(np.float32), drawn
     raise ValueError(
-        f"the model {model} with {start.shape[1]} components could not be fitted to {_DRAWS} resamples in turn: "
-        f"{found[missing[0]].problem}. Some clusters have too few objects for it; try fewer clusters or a simpler "
-        "covariance model such as 'EII' or 'EEE'."
+        f"the model {models[0]} with {start.shape[1]} components could not be fitted to {_DRAWS} resamples in "
+        f"turn: {found[missing[0]].problem}. Some clusters have too few objects for it; try fewer clusters "
+        "or a simpler covariance model such as 'EII' or 'EEE'."
     )
 
 
-def _warn_of_refused(drawn: int, fitted: int, model: str) -> None:
+def _best_of(outcomes: Sequence[Outcome], models: Sequence[str], n_objects: int) -> Outcome:
+    """The outcome of lowest BIC, or one that failed if all did."""
+
+    def criterion(pair: tuple[Outcome, str]) -> float:
+        outcome, model = pair
+        return np.inf if outcome.problem else bic(outcome.history[-1], model, outcome.mixture, n_objects)
+
+    return min(zip(outcomes, models, strict=True), key=criterion)[0]
+
+
+def _warn_of_refused(drawn: int, fitted: int, models: Sequence[str]) -> None:
     if drawn > 2 * fitted:
         warn_caller(
-            f"the model {model} could be fitted to {fitted} of {drawn} resamples only, because some clusters are "
-            "too small for it; intervals are those of these resamples, and may be too narrow. Try fewer clusters "
-            "or a simpler covariance model such as 'EII' or 'EEE'."
+            f"the model {models[0]} could be fitted to {fitted} of {drawn} resamples only, because some clusters "
+            "are too small for it; intervals are those of these resamples, and may be too narrow. Try fewer "
+            "clusters or a simpler covariance model such as 'EII' or 'EEE'."
         )
 
 
@@ -226,6 +253,7 @@ def _settings(mixture: ParsimoniousGaussianMixture, units: Units) -> dict[str, A
         "tol": mixture.tol,
         "max_iter": mixture.max_iter,
         "reg_covar": mixture.reg_covar / units.scale**2,
+        "floor": mixture.variance_floor_ / units.scale**2,
     }
 
 

@@ -57,6 +57,35 @@ def n_free_parameters(model: str, n_components: int, n_features: int) -> int:
     return n_components - 1 + n_components * n_features + MODELS[model].n_parameters(n_components, n_features)
 
 
+def raised(covariances: FloatArray, floor: FloatArray) -> FloatArray:
+    """Covariances none of whose variances is below a floor, in any direction.
+
+    In units in which the floor is one along each feature, smaller eigenvalues become one. Where components share
+    nothing or everything, that is the covariance of largest likelihood above the floor.
+
+    Parameters
+    ----------
+    covariances : ndarray of shape (..., d, d)
+        Covariances; not finite where they are singular.
+    floor : ndarray of shape (d,)
+        The smallest variance along each feature, above zero.
+
+    Returns
+    -------
+    ndarray of shape (..., d, d)
+        The covariances; those that are above the floor already are the same bits.
+    """
+    units = np.sqrt(floor)
+    scaled = covariances / units[:, None] / units
+    finite = np.asarray(np.isfinite(scaled).all(axis=(-1, -2)))
+    variances, axes = np.linalg.eigh(np.where(finite[..., None, None], scaled, np.eye(len(floor))))
+    low = finite & (variances[..., 0] < 1)
+    if not low.any():
+        return covariances
+    better = _from_axes(axes, np.maximum(variances, 1)) * units[:, None] * units
+    return np.asarray(np.where(low[..., None, None], better, covariances))
+
+
 def _eii(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
     d = scatter.shape[-1]
     volume = _traces(scatter).sum(axis=-1) / (counts.sum(axis=-1) * d)
@@ -270,6 +299,7 @@ MODELS = {
     "V": CovarianceModel(_vii, lambda c, d: c),
 }
 ONE_DIMENSIONAL = ("E", "V")
+BALLS = ("EII", "VII")
 MULTIVARIATE = tuple(name for name in MODELS if name not in ONE_DIMENSIONAL)
 
-__all__ = ["MODELS", "MULTIVARIATE", "ONE_DIMENSIONAL", "CovarianceModel", "n_free_parameters"]
+__all__ = ["BALLS", "MODELS", "MULTIVARIATE", "ONE_DIMENSIONAL", "CovarianceModel", "n_free_parameters", "raised"]

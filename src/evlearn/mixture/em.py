@@ -10,7 +10,7 @@ import numpy as np
 
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.kernels.gaussian import expectations, moments
-from evlearn.mixture.covariance_models import MODELS
+from evlearn.mixture.covariance_models import BALLS, MODELS, raised
 from evlearn.parameters import REMOTE
 from evlearn.slices import row_blocks
 
@@ -80,6 +80,7 @@ def run_em(
     tol: float = 1e-6,
     max_iter: int = 500,
     reg_covar: float = 0.0,
+    floor: FloatArray | None = None,
 ) -> list[Outcome]:
     """Raise the likelihoods of mixtures until they settle, each from given responsibilities.
 
@@ -103,6 +104,8 @@ def run_em(
         The largest number of iterations.
     reg_covar : float, default=0.0
         What is added to the variances of each component before they are made those of the model.
+    floor : ndarray of shape (n_features,), default=None
+        The smallest variance of a component in any direction, in the units of each feature: none if zero or None.
 
     Returns
     -------
@@ -110,7 +113,9 @@ def run_em(
         Where each run ended. It does not depend on the other runs.
     """
     n_runs = len(responsibilities)
-    side_by_side = _Runs(X, responsibilities, np.ones((1, len(X))) if weights is None else weights)
+    if floor is not None and model in BALLS:
+        floor = np.full_like(floor, floor.mean())
+    side_by_side = _Runs(X, responsibilities, np.ones((1, len(X))) if weights is None else weights, floor)
     histories: list[list[float]] = [[] for _ in range(n_runs)]
     problems = [""] * n_runs
     converged = np.zeros(n_runs, dtype=bool)
@@ -151,7 +156,9 @@ def run_em(
 class _Runs:
     """Runs side by side: the arrays of all of them, and steps for some."""
 
-    def __init__(self, X: FloatArray, responsibilities: FloatArray, weights: FloatArray) -> None:
+    def __init__(
+        self, X: FloatArray, responsibilities: FloatArray, weights: FloatArray, floor: FloatArray | None
+    ) -> None:
         n_runs, n, c = responsibilities.shape
         d = X.shape[1]
         self.Xt = np.ascontiguousarray(X.T)
@@ -162,6 +169,8 @@ class _Runs:
         self.mixtures = Mixture(np.empty((n_runs, c)), np.empty((n_runs, c, d)), np.empty((n_runs, c, d, d)))
         self.logs, self.singular = np.empty((n_runs, n)), np.zeros(n_runs, dtype=np.uint8)
         self.ranges = np.ptp(X, axis=0)
+        # A constant feature stays one, and is found as such.
+        self.floor = floor if floor is not None and floor.min() > 0 else None
 
     def vanished(self, runs: IntArray) -> BoolArray:
         """Sum up the components, and say which runs have lost one."""
@@ -177,7 +186,7 @@ class _Runs:
             scatter += (reg_covar * counts)[..., None, None] * np.eye(len(self.Xt))
         ended: FloatArray | None
         covariances, ended = MODELS[model].step(scatter, counts, state)
-        self.mixtures.covariances[runs] = covariances
+        self.mixtures.covariances[runs] = covariances if self.floor is None else raised(covariances, self.floor)
         self.mixtures.weights[runs] = counts / self.totals[runs, None]
         return ended
 

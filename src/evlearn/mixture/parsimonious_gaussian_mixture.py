@@ -10,10 +10,10 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn.belief.types import FloatArray
-from evlearn.endings import warn_if_unfinished, whole_or_nothing
+from evlearn.endings import warn_if_unfinished, warn_of_collapse, whole_or_nothing
 from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL, n_free_parameters
 from evlearn.mixture.em import Mixture, Outcome, posterior
-from evlearn.mixture.search import Candidate, Settings, bic, search
+from evlearn.mixture.search import Candidate, Settings, bic, least_variances, search
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
 from evlearn.parameters import check_choice, check_integer, check_range, check_real, refuse_remote
@@ -52,8 +52,12 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         Where to start instead: labels of shape (n_samples,), or probabilities of the components of shape
         (n_samples, n_components).
     reg_covar : float, default=0.0
-        What is added to all variances. It keeps covariances from becoming singular, and changes the model: without
-        it, such models are left out.
+        What is added to all variances.
+    variance_floor : float, default=0.01
+        The smallest variance of a component in any direction, as a share of the variances of the features within
+        the clusters of the starts. A component that is thinner than that fits rounding, ties or a formula behind
+        the features, and BIC would prefer it to all others. 0 allows it, as R's mclust does: then only models that
+        are singular are left out.
     random_state : int, RandomState instance or None, default=None
         The seed, for results that can be repeated.
     n_jobs : int or None, default=None
@@ -74,6 +78,8 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         The centres of the components.
     covariances_ : ndarray of shape (n_components, n_features, n_features)
         The covariance matrices of the components.
+    variance_floor_ : ndarray of shape (n_features,)
+        The smallest variance that a component could have along each feature.
     n_parameters_ : int
         The number of free parameters.
     bic_ : float
@@ -129,6 +135,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         n_init: int = 4,
         init: Any = "auto",
         reg_covar: float = 0.0,
+        variance_floor: float = 0.01,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -140,6 +147,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         self.n_init = n_init
         self.init = init
         self.reg_covar = reg_covar
+        self.variance_floor = variance_floor
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -167,11 +175,15 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         self.covariance_models_ = _models(self.covariance_models, data.shape[1])
         units = Units.of(data)
         coordinates = units.to(data)
-        settings = Settings(self.tol, self.max_iter, self.reg_covar / units.scale**2)
-        candidates = search(coordinates, self.covariance_models_, self._starts(coordinates), settings, self.n_jobs)
+        settings = Settings(self.tol, self.max_iter, self.reg_covar / units.scale**2, self.variance_floor)
+        starts = self._starts(coordinates)
+        candidates = search(coordinates, self.covariance_models_, starts, settings, self.n_jobs)
         best = self._choose(candidates, len(data), data.size * np.log(units.scale))
         self._publish(best, len(data), units)
+        floor = least_variances(coordinates, starts[self.n_components_], self.variance_floor)
+        self.variance_floor_ = floor * units.scale**2
         warn_if_unfinished(best, self.n_iter_, self.max_iter, "the likelihood")
+        self._warn_of_components(data)
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
@@ -315,6 +327,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         check_integer("max_iter", self.max_iter, 1)
         check_integer("n_init", self.n_init, 1)
         check_real("reg_covar", self.reg_covar, 0)
+        check_real("variance_floor", self.variance_floor, 0, 1)
 
     def _starts(self, coordinates: FloatArray) -> dict[int, list[Any]]:
         if isinstance(self.init, str):
@@ -369,15 +382,44 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         self.converged_ = best.converged
         self._interrupted = best.interrupted
 
+    def _warn_of_components(self, data: FloatArray) -> None:
+        """Say so if a component is one sample at most, or if components are the values of a feature."""
+        labels = self._posterior_of(data)[1].argmax(axis=1)
+        groups = [data[labels == k] for k in range(self.n_components_)]
+        small = [k for k, group in enumerate(groups) if len(group) < 2]
+        if small and len(small) < len(groups):
+            warn_of_collapse(
+                f"components {small} of {len(groups)} have one sample at most",
+                "Try fewer components, or remove outliers first.",
+            )
+        values = np.array([group[0] for group in groups if len(group) > 1])
+        single = np.array([(group == group[0]).all(axis=0) for group in groups if len(group) > 1])
+        features = [
+            j for j in np.flatnonzero(single.sum(axis=0) > 1) if len(np.unique(values[single[:, j], j])) > 1
+        ]
+        if features:
+            warn_of_collapse(
+                f"some components are the samples with one value of a feature each: {_names_of(self, features)}",
+                "A Gaussian mixture takes the values of a discrete feature for clusters; leave such features out.",
+            )
+
     def _posterior(self, X: Any) -> tuple[FloatArray, FloatArray]:
         check_is_fitted(self)
         data = validate_data(self, X, dtype=np.float64, reset=False)
         check_range("X", data, fitting=False)
+        return self._posterior_of(data)
+
+    def _posterior_of(self, data: FloatArray) -> tuple[FloatArray, FloatArray]:
         logs, shares = posterior(data, Mixture(*(array[None] for array in self._mixture())))
         return logs[0], shares[0].T
 
     def _mixture(self) -> Mixture:
         return Mixture(self.weights_, self.means_, self.covariances_)
+
+
+def _names_of(estimator: Any, features: Iterable[Any]) -> str:
+    names = getattr(estimator, "feature_names_in_", None)
+    return ", ".join(f"feature {j}" if names is None else repr(str(names[j])) for j in features)
 
 
 def _numbers(n_components: Any, n_objects: int) -> list[int]:

@@ -13,6 +13,9 @@ from evlearn.mixture.em import Mixture, Outcome, run_em, runs_at_a_time
 from evlearn.slices import row_blocks
 from evlearn.threads import one_blas_thread
 
+# A smaller share of the whole variance is rounding.
+_ROUNDING = 1e-20
+
 
 class Candidate(NamedTuple):
     """The best mixture of a model with a number of components, or why there is none.
@@ -35,6 +38,7 @@ class Settings(NamedTuple):
     tol: float
     max_iter: int
     reg_covar: float
+    variance_floor: float
 
 
 def search(
@@ -66,7 +70,7 @@ def search(
     """
     pairs = [(model, number) for number in starts for model in models]
     # Of one component nothing is equal or different: several names are one model.
-    tasks = list(dict.fromkeys((_simplest(*pair), pair[1]) for pair in pairs))
+    tasks = list(dict.fromkeys((simplest(*pair), pair[1]) for pair in pairs))
     jobs = [delayed(_best_of_starts)(X, starts[number], model, number, settings) for model, number in tasks]
     results, interrupted = run_jobs(jobs, n_jobs)
     found: dict[tuple[str, int], Candidate] = dict(zip(tasks, results, strict=False))
@@ -75,7 +79,34 @@ def search(
             raise KeyboardInterrupt
         found = {task: _stopped(candidate) for task, candidate in found.items()}
     missing = Candidate(None, "it was interrupted before")
-    return {(model, number): found.get((_simplest(model, number), number), missing) for model, number in pairs}
+    return {(model, number): found.get((simplest(model, number), number), missing) for model, number in pairs}
+
+
+def least_variances(X: FloatArray, starts: Sequence[FloatArray], share: float) -> FloatArray:
+    """The smallest variance that a component may have along each feature.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The objects.
+    starts : sequence of ndarray
+        Responsibilities, or labels, to start from.
+    share : float
+        The share of the variance within clusters.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        The share of the variance within the clusters of the starts, on average over these; a share of the whole
+        variance would merge clusters that are near to each other beside others far away. A feature with one value
+        in each of these clusters has its whole variance instead; if all are such features, there is no floor.
+    """
+    if not starts:
+        return np.zeros(X.shape[1])
+    whole = X.var(axis=0)
+    within = np.mean([_within(X, start) for start in starts], axis=0)
+    discrete = within <= _ROUNDING * whole
+    return np.zeros(X.shape[1]) if discrete.all() else np.asarray(share * np.where(discrete, whole, within))
 
 
 def bic(log_likelihood: float, model: str, mixture: Mixture, n_objects: int) -> float:
@@ -100,25 +131,50 @@ def bic(log_likelihood: float, model: str, mixture: Mixture, n_objects: int) -> 
     return float(n_free_parameters(model, *mixture.means.shape) * np.log(n_objects) - 2 * log_likelihood)
 
 
-def _stopped(candidate: Candidate) -> Candidate:
-    outcome = candidate.outcome
-    return candidate if outcome is None else candidate._replace(outcome=outcome._replace(interrupted=True))
+def simplest(model: str, number: int) -> str:
+    """The first name of a model: of one component several names are one model.
 
+    Parameters
+    ----------
+    model : str
+        A name.
+    number : int
+        The number of components.
 
-def _simplest(model: str, number: int) -> str:
+    Returns
+    -------
+    str
+        The name to compute with.
+    """
     if number > 1 or len(model) == 1:
         return "E" if number == 1 else model
     return "EII" if model.endswith("II") else "EEI" if model.endswith("I") else "EEE"
+
+
+def _within(X: FloatArray, start: FloatArray) -> FloatArray:
+    """The variance of each feature within the clusters of a start."""
+    shares = start if start.ndim == 2 else np.eye(start.max() + 1)[start]
+    total = np.zeros(X.shape[1])
+    for share in shares.T[shares.any(axis=0)]:
+        total += share @ np.square(X - share @ X / share.sum())
+    return total / len(X)
+
+
+def _stopped(candidate: Candidate) -> Candidate:
+    outcome = candidate.outcome
+    return candidate if outcome is None else candidate._replace(outcome=outcome._replace(interrupted=True))
 
 
 def _best_of_starts(
     X: FloatArray, starts: Sequence[FloatArray], model: str, number: int, settings: Settings
 ) -> Candidate:
     best, reason = None, "there are fewer objects than components"
+    how = settings._asdict()
+    floor = least_variances(X, starts, how.pop("variance_floor"))
     with one_blas_thread():
         for some in row_blocks(len(starts), runs_at_a_time(len(X), number)):
             first = np.stack([start if start.ndim == 2 else np.eye(number)[start] for start in starts[some]])
-            for outcome in run_em(X, first, model, **settings._asdict()):
+            for outcome in run_em(X, first, model, floor=floor, **how):
                 if outcome.problem:
                     reason = outcome.problem
                 elif best is None or outcome.history[-1] > best.history[-1]:
@@ -126,4 +182,4 @@ def _best_of_starts(
     return Candidate(best, reason)
 
 
-__all__ = ["Candidate", "Settings", "bic", "search"]
+__all__ = ["Candidate", "Settings", "bic", "least_variances", "search", "simplest"]

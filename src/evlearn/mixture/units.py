@@ -58,6 +58,22 @@ class Units(NamedTuple):
         with np.errstate(over="ignore"):
             return np.asarray((data.astype(np.float64, copy=False) - self.centre) / self.scale)
 
+    def mixture_to(self, mixture: Mixture) -> Mixture:
+        """A mixture of data, as one of coordinates.
+
+        Parameters
+        ----------
+        mixture : Mixture
+            In the units of the data.
+
+        Returns
+        -------
+        Mixture
+            In these.
+        """
+        means = (mixture.means - self.centre) / self.scale
+        return Mixture(mixture.weights, means, mixture.covariances / self.scale**2)
+
     def mixture_from(self, mixture: Mixture) -> Mixture:
         """A mixture of coordinates, as one of the data.
 

@@ -235,7 +235,7 @@ def eknnclus(sample: Sample, numbers: Sequence[int]) -> FloatArray:
         One for this number and zero for the others; NaN if it is none of them.
     """
     given = isinstance(sample.estimator, EKNNClus)
-    model = clone(sample.estimator) if given else EKNNClus(q=_EKNNCLUS_Q, metric=sample.metric)
+    model = clone(sample.estimator) if given else EKNNClus(q=_EKNNCLUS_Q, n_init=1, metric=sample.metric)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="all objects are in one cluster")
         found = model.set_params(random_state=sample.seed).fit(sample.data).n_clusters_

@@ -1,5 +1,6 @@
 """A sample of the objects, and an estimator fitted to it."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from sklearn.utils import get_tags
 
 from evlearn.belief.types import IntArray
 from evlearn.blocks.open import is_elsewhere
+from evlearn.endings import CollapseWarning
 from evlearn.parameters import check_integer, check_real
 
 _AUTO_SHARE = 0.8
@@ -119,7 +121,10 @@ class Sample:
             model.set_params(random_state=self.seed)
         model.set_params(**dict.fromkeys(self._files & model.get_params(deep=False).keys()))
         try:
-            return model.fit(self.data, **self.fit_params)
+            with warnings.catch_warnings():
+                # Numbers are tried that are too large; that their clusters are missing is what a criterion sees.
+                warnings.simplefilter("ignore", CollapseWarning)
+                return model.fit(self.data, **self.fit_params)
         except ValueError as error:
             said = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
             raise ValueError(

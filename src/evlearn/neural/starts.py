@@ -12,6 +12,7 @@ from torch import Tensor
 from evlearn.belief import FocalSets
 from evlearn.belief.types import FloatArray, IntArray
 from evlearn.cluster import EVCLUS
+from evlearn.endings import CollapseWarning
 from evlearn.neural.model import as_tensor
 from evlearn.neural.network import EvidentialNetwork
 from evlearn.neural.objects import Objects
@@ -56,6 +57,7 @@ def example_masses(problem: Problem, random: np.random.RandomState) -> tuple[Int
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is but a start
+        warnings.simplefilter("ignore", CollapseWarning)
         found = method.fit(problem.dissimilarity.square(chosen, take(rows, chosen))).credal_partition_
     if len(labelled) == 0:
         return chosen, found.masses

@@ -5,5 +5,14 @@ from evlearn.partition.credal_partition import CredalPartition
 from evlearn.partition.reading import as_credal
 from evlearn.partition.relational import PairMasses
 from evlearn.partition.summary import PartitionSummary
+from evlearn.partition.verdict import SURE_LEVEL as SURE_LEVEL
+from evlearn.partition.verdict import Verdict
 
-__all__ = ["CredalPartition", "PairMasses", "PartitionSummary", "align_clusters", "as_credal"]
+__all__ = [
+    "CredalPartition",
+    "PairMasses",
+    "PartitionSummary",
+    "Verdict",
+    "align_clusters",
+    "as_credal",
+]

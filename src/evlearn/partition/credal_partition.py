@@ -19,6 +19,7 @@ from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.partition import conversions, storage
 from evlearn.partition.relational import PairMasses, masses_of_block, masses_of_pairs
 from evlearn.partition.summary import PartitionSummary, counted, summarize
+from evlearn.partition.verdict import OUTLIER_MASS, SURE_LEVEL, Verdict, doubts, judge, level_for
 from evlearn.slices import row_blocks
 
 _PAIRS_PER_BLOCK = 1 << 21
@@ -59,7 +60,7 @@ class CredalPartition:
       sure             2   (50.0 %)   small: 1, large: 1
       torn             1   (25.0 %)   Ω (any cluster): 1
       outliers         1   (25.0 %)
-      nonspecificity 0.375   (0: all sure, 1: nothing known)
+      sure: a belief of 0.60 or more in one cluster
     >>> partition.to_hard()
     array([0, 1, 0, 1])
     """
@@ -278,7 +279,7 @@ class CredalPartition:
         return plausibilities
 
     def to_rough(self, rule: str = "max_mass") -> BoolArray:
-        """The clusters that each object may belong to.
+        """The rough partition of the papers: a set of clusters for each object. For verdicts see `verdict`.
 
         Parameters
         ----------
@@ -324,16 +325,6 @@ class CredalPartition:
         """
         return self.to_rough(rule)
 
-    def outliers(self) -> BoolArray:
-        """The objects whose largest mass is on the empty set: they belong to no cluster.
-
-        Returns
-        -------
-        ndarray of bool of shape (n_objects,)
-            Whether the object is an outlier.
-        """
-        return np.asarray(self._assigned() == 0)
-
     def _assigned(self) -> IntArray:
         """For each object, the position of the set with the largest mass."""
         assigned = np.empty(self.n_objects, dtype=np.intp)
@@ -359,6 +350,90 @@ class CredalPartition:
 
     def _relative_plausibilities(self) -> FloatArray:
         return belief.plausibility_transform(self.masses, self.focal_sets)
+
+    # One verdict on each object
+
+    def verdict(self, level: float = SURE_LEVEL) -> Verdict:
+        """Which clusters each object may belong to: sure of one, torn between some, or an outlier.
+
+        This is the one rule of the library: `summary`, `to_frame`, `predict_set`, reports, pictures and the
+        command line follow it.
+
+        Parameters
+        ----------
+        level : float, default=0.6
+            The belief that an object's candidates must have together, above 0 and at most 1. Belief is the
+            least that the masses support, so 0.6 in one cluster is more than a probability of 0.6. `level_leaving`
+            finds the level that leaves as many objects to a person as you have time for.
+
+        Returns
+        -------
+        Verdict
+            The candidates of each object, and whether it is `sure`, `torn` or an `outlier`.
+
+        Examples
+        --------
+        >>> from evlearn import CredalPartition
+        >>> from evlearn.belief import FocalSets
+        >>> masses = [[0, 0.9, 0.1, 0], [0, 0.5, 0.3, 0.2], [0.9, 0, 0.1, 0]]
+        >>> partition = CredalPartition(masses, FocalSets.full(2))
+        >>> partition.verdict().candidates
+        array([[ True, False],
+               [ True,  True],
+               [False, False]])
+        >>> partition.verdict(level=0.4).sure
+        array([ True,  True, False])
+        """
+        return judge(self.masses, self.focal_sets, level)
+
+    def doubt(self) -> FloatArray:
+        """How doubtful the most plausible cluster of each object is: one minus the belief in it.
+
+        Sort by it to see first where errors are likely. An object is torn where its doubt is above ``1 - level``,
+        or where two clusters are equally plausible.
+        Outliers are judged by what the masses say of the clusters alone: ask `outliers` who they are.
+
+        Returns
+        -------
+        ndarray of shape (n_objects,)
+            From 0 (all belief in one cluster) to 1 (none in it, or nothing is known).
+        """
+        return doubts(self.masses, self.focal_sets)
+
+    def level_leaving(self, share: float) -> float:
+        """The level at which about this share of the objects is torn, and left to a person.
+
+        Parameters
+        ----------
+        share : float
+            For example 0.05, for one object in twenty. Outliers do not count.
+
+        Returns
+        -------
+        float
+            For `verdict`, `summary` and the like. Objects in equal doubt are torn together or not at all, so that
+            there may be fewer. There are more only if more have no belief in any single cluster, or two clusters
+            that are equally plausible.
+
+        Examples
+        --------
+        >>> from evlearn import CredalPartition
+        >>> partition = CredalPartition.from_fuzzy([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+        >>> level = partition.level_leaving(0.25)
+        >>> partition.verdict(level).torn
+        array([False, False, False,  True])
+        """
+        return level_for(self.doubt()[~self.outliers()], share)
+
+    def outliers(self) -> BoolArray:
+        """The objects that have at least half of their mass on the empty set: they belong to no cluster.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_objects,)
+            Whether the object is an outlier.
+        """
+        return np.asarray(self.masses[:, 0] >= OUTLIER_MASS)
 
     # Pairs of objects
 
@@ -438,15 +513,20 @@ class CredalPartition:
         """
         return belief.nonspecificity(self.masses, self.focal_sets)
 
-    def summary(self) -> PartitionSummary:
+    def summary(self, level: float = SURE_LEVEL) -> PartitionSummary:
         """How many objects are sure, torn between which clusters, and outliers.
+
+        Parameters
+        ----------
+        level : float, default=0.6
+            The belief from which on an object is sure, see `verdict`.
 
         Returns
         -------
         PartitionSummary
             Counts that print as text.
         """
-        return summarize(self._assigned(), self.focal_sets, self.nonspecificity())
+        return summarize(self.verdict(level), self.focal_sets, self.nonspecificity())
 
     # Other partitions made from this one
 
@@ -561,28 +641,36 @@ class CredalPartition:
         except ValueError as error:
             raise ValueError(f"{Path(path).name} does not hold a credal partition: {error}") from error
 
-    def to_columns(self) -> dict[str, Any]:
+    def to_columns(self, level: float = SURE_LEVEL) -> dict[str, Any]:
         """The partition as named columns, for tables of any kind.
+
+        Parameters
+        ----------
+        level : float, default=0.6
+            The belief from which on an object is sure, see `verdict`.
 
         Returns
         -------
         dict from str to ndarray
-            ``cluster`` is the most plausible cluster, ``assignment`` the set with the largest mass (``outlier``
-            for the empty set), and then there are the masses of each focal set.
+            ``cluster`` is the most plausible cluster, ``assignment`` the clusters that the object may belong to
+            (``outlier`` if there are none), ``doubt`` the doubt about the cluster, and then there are the masses
+            of each focal set.
         """
-        labels = np.array(["outlier", *self.focal_sets.labels[1:]], dtype=object)
         clusters = self.to_hard()
         named = np.array(self.focal_sets.names, dtype=object)[clusters] if self.focal_sets.names else clusters
-        columns: dict[str, Any] = {"cluster": named, "assignment": labels[self._assigned()]}
-        return columns | {label: self.masses[:, k] for k, label in enumerate(self.focal_sets.labels)}
+        assignment = self.verdict(level).labels(self.focal_sets.names)
+        columns: dict[str, Any] = {"cluster": named, "assignment": assignment, "doubt": self.doubt()}
+        return columns | {name: self.masses[:, k] for k, name in enumerate(self.focal_sets.labels)}
 
-    def to_frame(self, library: str = "pandas") -> Any:
-        """The partition as a data frame: cluster, assignment, and the mass of each set.
+    def to_frame(self, library: str = "pandas", *, level: float = SURE_LEVEL) -> Any:
+        """The partition as a data frame: cluster, assignment, doubt, and the mass of each set.
 
         Parameters
         ----------
         library : {"pandas", "polars"}, default="pandas"
             Which kind of frame; the library must be installed.
+        level : float, default=0.6
+            The belief from which on an object is sure, see `verdict`.
 
         Returns
         -------
@@ -600,7 +688,7 @@ class CredalPartition:
             raise ImportError(
                 f"to_frame({library!r}) needs {library}; install it with `pip install {library}`."
             ) from None
-        columns, names = self.to_columns(), self._index
+        columns, names = self.to_columns(level), self._index
         if library == "pandas":
             return frames.DataFrame(columns, index=list(names) if isinstance(names, tuple) else names)
         names = None if self.object_names is None else list(self.object_names)

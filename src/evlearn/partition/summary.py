@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evlearn.belief import FocalSets
-from evlearn.belief.notation import FRAME_LABEL, written
-from evlearn.belief.types import IntArray
+from evlearn.belief.notation import FRAME_LABEL, label, written
+from evlearn.partition.verdict import Verdict, distinct
 
 _MOST_GROUPS = 8
 
@@ -17,8 +17,7 @@ _MOST_GROUPS = 8
 class PartitionSummary:
     """How many objects are sure, torn between clusters, or outliers. Prints as text; summaries of parts add up.
 
-    Each object counts for the set that has its largest mass: a single cluster (sure), several (torn), or the empty
-    set (an outlier).
+    The counts are those of `CredalPartition.verdict`.
 
     Attributes
     ----------
@@ -33,7 +32,9 @@ class PartitionSummary:
     n_outliers : int
         How many objects belong to no cluster.
     nonspecificity : float
-        From 0 (every object is sure) to 1 (nothing is known).
+        From 0 (all mass on single clusters) to 1 (nothing is known).
+    level : float
+        The belief in one cluster from which on an object is called sure.
     """
 
     n_objects: int
@@ -42,6 +43,7 @@ class PartitionSummary:
     torn: dict[str, int]
     n_outliers: int
     nonspecificity: float
+    level: float
 
     @property
     def n_sure(self) -> int:
@@ -56,6 +58,8 @@ class PartitionSummary:
     def __add__(self, other: "PartitionSummary") -> "PartitionSummary":
         if self.sure.keys() != other.sure.keys():
             raise ValueError("summaries add up if they are about the same clusters.")
+        if self.level != other.level:
+            raise ValueError(f"summaries add up if they have the same level, not {self.level} and {other.level}.")
         torn = Counter(self.torn) + Counter(other.torn)
         n_objects = self.n_objects + other.n_objects
         vague = self.n_objects * self.nonspecificity + other.n_objects * other.nonspecificity
@@ -66,6 +70,7 @@ class PartitionSummary:
             torn=dict(torn.most_common()),
             n_outliers=self.n_outliers + other.n_outliers,
             nonspecificity=vague / n_objects,
+            level=self.level,
         )
 
     def _size(self) -> str:
@@ -78,12 +83,15 @@ class PartitionSummary:
             ("outliers", self.n_outliers, ""),
         ]
 
+    def _rule(self) -> str:
+        return f"sure: a belief of {level_text(self.level)} or more in one cluster"
+
     def __str__(self) -> str:
         lines = [self._size()]
         for name, count, detail in self._rows():
             share = f"({100 * count / self.n_objects:.1f} %)"
             lines.append(f"  {name:<9}{count:>9} {share:>10}   {detail}".rstrip())
-        lines.append(f"  nonspecificity {self.nonspecificity:.3f}   (0: all sure, 1: nothing known)")
+        lines.append(f"  {self._rule()}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -101,22 +109,18 @@ class PartitionSummary:
                 for cell in (name, f"{count} ({percent:.1f}&nbsp;%)", html.escape(detail))
             )
             rows.append(f'<tr>{cells}<td style="width:10em">{bar}</td></tr>')
-        return (
-            f"<div><strong>{self._size()}</strong>"
-            f"<table>{''.join(rows)}</table>"
-            f"nonspecificity {self.nonspecificity:.3f} (0: all sure, 1: nothing known)</div>"
-        )
+        return f"<div><strong>{self._size()}</strong><table>{''.join(rows)}</table>{self._rule()}</div>"
 
 
-def summarize(assigned: IntArray, focal_sets: FocalSets, nonspecificity: float) -> PartitionSummary:
-    """Count the objects by the set that has their largest mass.
+def summarize(verdict: Verdict, focal_sets: FocalSets, nonspecificity: float) -> PartitionSummary:
+    """Count the objects by their candidates.
 
     Parameters
     ----------
-    assigned : ndarray of int of shape (n_objects,)
-        For each object, the position of that set.
+    verdict : Verdict
+        The candidates of each object.
     focal_sets : FocalSets
-        The sets.
+        Sets with the names of the clusters.
     nonspecificity : float
         The average nonspecificity of the partition.
 
@@ -125,21 +129,36 @@ def summarize(assigned: IntArray, focal_sets: FocalSets, nonspecificity: float) 
     PartitionSummary
         The counts.
     """
-    counts = np.bincount(assigned, minlength=len(focal_sets))
-    sure = {
-        name: int(counts[position]) if position >= 0 else 0
-        for name, position in zip(focal_sets.frame, focal_sets.singleton_positions, strict=True)
-    }
-    several = np.flatnonzero((focal_sets.sizes > 1) & (counts > 0))
-    by_count = several[np.argsort(-counts[several], kind="stable")]
+    candidates = verdict.candidates
+    sure = candidates[verdict.sure].sum(axis=0)
+    several, places = distinct(candidates[verdict.torn])
+    counts = np.bincount(places, minlength=len(several))
+    by_count = np.argsort(-counts, kind="stable")
     return PartitionSummary(
-        n_objects=len(assigned),
+        n_objects=len(candidates),
         n_clusters=focal_sets.frame_size,
-        sure=sure,
-        torn={focal_sets.labels[position]: int(counts[position]) for position in by_count},
-        n_outliers=int(counts[0]),
+        sure={name: int(count) for name, count in zip(focal_sets.frame, sure, strict=True)},
+        torn={label(several[k], focal_sets.names): int(counts[k]) for k in by_count},
+        n_outliers=int(verdict.outlier.sum()),
         nonspecificity=nonspecificity,
+        level=verdict.level,
     )
+
+
+def level_text(level: float) -> str:
+    """A level to be read, with more digits where two would say nothing.
+
+    Parameters
+    ----------
+    level : float
+        Above 0 and at most 1.
+
+    Returns
+    -------
+    str
+        For example ``"0.60"`` or ``"0.9984"``.
+    """
+    return f"{level:.2f}" if 0.01 <= level <= 0.99 or level == 1 else f"{level:.4g}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -19,6 +19,7 @@ from evlearn.plotting.objective_display import ObjectiveDisplay
 from evlearn.plotting.partition_display import CredalPartitionDisplay
 from evlearn.plotting.partition_map_display import PartitionMapDisplay
 from evlearn.plotting.relational_display import RelationalDisplay
+from evlearn.plotting.risk_coverage_display import RiskCoverageDisplay
 from evlearn.plotting.shepard_display import ShepardDisplay
 
 __all__ = [
@@ -34,5 +35,6 @@ __all__ = [
     "ObjectiveDisplay",
     "PartitionMapDisplay",
     "RelationalDisplay",
+    "RiskCoverageDisplay",
     "ShepardDisplay",
 ]

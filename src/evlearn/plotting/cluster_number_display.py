@@ -81,7 +81,7 @@ class ClusterNumberDisplay:
     >>> from evlearn.datasets import make_fourclass
     >>> from evlearn.plotting import ClusterNumberDisplay
     >>> X, y = make_fourclass(400, random_state=0)
-    >>> model = ECM(alpha=2, delta=20**0.5, n_init=3, random_state=0)
+    >>> model = ECM(alpha=2, beta=2, focal_sets="full", delta=20**0.5, random_state=0)
     >>> display = ClusterNumberDisplay.from_estimator(model, X, n_clusters=range(2, 7))
     >>> display.suggested
     4

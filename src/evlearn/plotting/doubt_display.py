@@ -51,7 +51,7 @@ class DoubtDisplay:
     empty_mass : float
         The average mass of the empty set.
     n_outliers : int
-        How many objects have their largest mass on the empty set.
+        How many objects have at least half of their mass on the empty set.
     n_objects : int
         How many objects there are.
     cluster_names : sequence of str

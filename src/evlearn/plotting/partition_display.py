@@ -19,7 +19,8 @@ from sklearn.utils import check_random_state
 
 from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.cluster.pipelines import partition_of
-from evlearn.partition import CredalPartition
+from evlearn.parameters import check_choice
+from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.fitted import predicts_masses
@@ -33,6 +34,10 @@ _MOST_IN_LEGEND = 8  # clusters; with the four kinds of mark there are twelve en
 _MOST_IN_PICTURE = 60  # names of clusters
 _CROWD = 2000  # drawn objects
 _HIDDEN = 5  # objects of a cluster that its name would hide
+_HULL_NAMES = {
+    "verdict": {"lower": "around sure", "upper": "around sure and torn"},
+    "rough": {"lower": "lower approximation", "upper": "upper approximation"},
+}
 _HULL_STYLES = {"lower": "-", "upper": (0, (5, 2.5))}
 
 
@@ -40,9 +45,9 @@ class CredalPartitionDisplay:
     """The picture of a credal partition in two dimensions.
 
     Objects have the colour and the marker of their most plausible cluster. Filled markers are sure, hollow ones
-    are torn between clusters, and black crosses are outliers. Solid lines are the convex hulls of the lower
-    approximations (the objects that surely belong to a cluster), dashed lines those of the upper approximations
-    (the objects that possibly do), as in Figure 2 of :cite:t:`denoeux2021nnevclus`.
+    are torn between clusters, and black crosses are outliers. Solid lines are the convex hulls of the objects that
+    are sure of a cluster, dashed lines those of all that may belong to it. With ``rule="max_mass"`` these are the
+    lower and upper approximations of Figure 2 of :cite:t:`denoeux2021nnevclus`.
 
     Make it with `from_estimator` or `from_partition`; the constructor takes what these have computed.
 
@@ -57,14 +62,16 @@ class CredalPartitionDisplay:
     outliers : ndarray of bool of shape (n_objects,)
         Whether the object has none.
     lower_hulls : sequence of ndarray of shape (n_corners, 2)
-        For each cluster, the corners of the convex hull of its lower approximation, in order around it; two for
-        a segment. With fewer there is nothing to draw.
+        For each cluster, the corners of the convex hull of the objects that have no other candidate, in order
+        around it; two for a segment. With fewer there is nothing to draw.
     upper_hulls : sequence of ndarray of shape (n_corners, 2)
-        The same for the upper approximations.
+        The same for all objects that it is a candidate of.
     cluster_names : sequence of str
         The name of each cluster.
     axis_labels : sequence of two str
         What to write on the axes.
+    rule : str, default="verdict"
+        How the candidates were chosen, which decides what the hulls are called.
 
     Attributes
     ----------
@@ -87,7 +94,8 @@ class CredalPartitionDisplay:
 
     See Also
     --------
-    evlearn.CredalPartition.to_rough : How the candidates of an object are chosen.
+    evlearn.CredalPartition.verdict : How the candidates of an object are chosen.
+    evlearn.CredalPartition.to_rough : The other two rules.
 
     Examples
     --------
@@ -114,6 +122,7 @@ class CredalPartitionDisplay:
         upper_hulls: Sequence[FloatArray],
         cluster_names: Sequence[str],
         axis_labels: Sequence[str],
+        rule: str = "verdict",
     ) -> None:
         self.points = points
         self.clusters = clusters
@@ -123,6 +132,7 @@ class CredalPartitionDisplay:
         self.upper_hulls = upper_hulls
         self.cluster_names = cluster_names
         self.axis_labels = axis_labels
+        self.rule = rule
 
     @classmethod
     def from_estimator(
@@ -131,7 +141,8 @@ class CredalPartitionDisplay:
         X: npt.ArrayLike,
         *,
         features: Sequence[int | str] | None = None,
-        rule: str = "max_mass",
+        rule: str = "verdict",
+        level: float = SURE_LEVEL,
         ax: Axes | None = None,
         max_points: int = 20000,
         random_state: Any = 0,
@@ -151,8 +162,11 @@ class CredalPartitionDisplay:
         features : sequence of two int or str, default=None
             The attributes to show, by number or column name. None means the two that there are or, where there
             are more, the first two principal components of `X`, of which the axes tell the variance.
-        rule : {"max_mass", "interval_dominance"}, default="max_mass"
-            How the candidates of an object are chosen. With the second rule no object is an outlier.
+        rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
+            How the candidates of an object are chosen: by the verdict that summaries and tables show, or as in the
+            rough partitions of the papers. With the last rule no object is an outlier.
+        level : float, default=0.6
+            For "verdict": the belief that the candidates of an object must have together.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=20000
@@ -175,6 +189,7 @@ class CredalPartitionDisplay:
             X,
             features=features,
             rule=rule,
+            level=level,
             ax=ax,
             max_points=max_points,
             random_state=random_state,
@@ -189,7 +204,8 @@ class CredalPartitionDisplay:
         X: npt.ArrayLike,
         *,
         features: Sequence[int | str] | None = None,
-        rule: str = "max_mass",
+        rule: str = "verdict",
+        level: float = SURE_LEVEL,
         ax: Axes | None = None,
         max_points: int = 20000,
         random_state: Any = 0,
@@ -207,8 +223,11 @@ class CredalPartitionDisplay:
         features : sequence of two int or str, default=None
             The attributes to show, by number or column name. None means the two that there are or, where there
             are more, the first two principal components of `X`, of which the axes tell the variance.
-        rule : {"max_mass", "interval_dominance"}, default="max_mass"
-            How the candidates of an object are chosen. With the second rule no object is an outlier.
+        rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
+            How the candidates of an object are chosen: by the verdict that summaries and tables show, or as in the
+            rough partitions of the papers. With the last rule no object is an outlier.
+        level : float, default=0.6
+            For "verdict": the belief that the candidates of an object must have together.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=20000
@@ -226,8 +245,9 @@ class CredalPartitionDisplay:
         CredalPartitionDisplay
             The picture, drawn.
         """
+        check_choice("rule", rule, ("verdict", "max_mass", "interval_dominance"))
         points, axis_labels = place(X, features, partition.n_objects)
-        candidates = partition.to_rough(rule)
+        candidates = partition.verdict(level).candidates if rule == "verdict" else partition.to_rough(rule)
         n_candidates = candidates.sum(axis=1)
         lower_hulls, upper_hulls = cluster_hulls(points, candidates)
         display = cls(
@@ -239,6 +259,7 @@ class CredalPartitionDisplay:
             upper_hulls=upper_hulls,
             cluster_names=partition.cluster_names,
             axis_labels=axis_labels,
+            rule=rule,
         )
         return display.plot(ax, max_points=max_points, random_state=random_state, hulls=hulls, legend=legend)
 
@@ -405,9 +426,10 @@ class CredalPartitionDisplay:
             keys.append(key("torn", marker="o", markerfacecolor="white", markeredgecolor=grey))
         if self.outliers.any():
             keys.append(key("outlier", marker=palette.OUTLIER_MARKER, markeredgecolor=palette.OUTLIER_COLOR))
+        names = _HULL_NAMES["verdict" if self.rule == "verdict" else "rough"]
         for kind, lines in (("lower", self.lower_lines_), ("upper", self.upper_lines_)):
             if any(line is not None for line in lines):
-                keys.append(key(f"{kind} approximation", color=grey, linestyle=_HULL_STYLES[kind]))
+                keys.append(key(names[kind], color=grey, linestyle=_HULL_STYLES[kind]))
         return keys
 
 

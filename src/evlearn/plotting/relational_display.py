@@ -31,7 +31,7 @@ class RelationalDisplay:
     """The relational representation of a credal partition: whether each two objects are in one cluster.
 
     Each panel is a matrix with a row and a column for each object. Objects are ordered by their most plausible
-    cluster, within a cluster from sure to torn, and outliers come last. Blocks on the diagonal are clusters; a
+    cluster, within a cluster by their doubt, and outliers come last. Blocks on the diagonal are clusters; a
     stripe is an object of which little is known. Where belief and plausibility differ, it is unknown whether the
     two are in one cluster. The diagonal compares an object with an independent twin.
 
@@ -66,6 +66,7 @@ class RelationalDisplay:
     See Also
     --------
     evlearn.CredalPartition.relational : The numbers.
+    evlearn.CredalPartition.doubt : What objects of a cluster are ordered by.
 
     Examples
     --------
@@ -179,7 +180,7 @@ class RelationalDisplay:
         groups = np.where(partition.outliers(), partition.n_clusters, partition.to_hard())
         drawn = sample(np.arange(len(groups)), max_objects, groups, check_random_state(random_state))
         chosen = partition[drawn]
-        ranks = np.lexsort([chosen.nonspecificities(), groups[drawn]])
+        ranks = np.lexsort([chosen.doubt(), groups[drawn]])
         order = drawn[ranks]
         pairs = chosen[ranks].relational()
         said = {"plausibility": pairs.plausibility_same, "belief": pairs.same}

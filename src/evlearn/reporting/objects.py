@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from evlearn.belief.notation import written
 from evlearn.belief.types import IntArray
-from evlearn.partition import CredalPartition
+from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
 
 _MOST_ATTRIBUTES = 12
 
@@ -29,6 +30,8 @@ class Objects:
         The attributes as the user knows them.
     seen : ndarray of shape (n_objects, n_attributes) or None
         The attributes as the model saw them, after scaling; None if only dissimilarities are known.
+    level : float, default=0.6
+        The belief from which on an object is sure.
     """
 
     partition: CredalPartition
@@ -36,9 +39,10 @@ class Objects:
     columns: list[str]
     values: Any
     seen: Any
+    level: float = SURE_LEVEL
 
     @classmethod
-    def of(cls, partition: CredalPartition, X: Any, seen: Any) -> "Objects":
+    def of(cls, partition: CredalPartition, X: Any, seen: Any, level: float = SURE_LEVEL) -> "Objects":
         """Objects of any array or frame.
 
         Parameters
@@ -49,6 +53,8 @@ class Objects:
             The attributes, or dissimilarities.
         seen : array-like of shape (n_objects, n_attributes) or None
             What the model saw of the attributes; None if X holds dissimilarities.
+        level : float, default=0.6
+            The belief from which on an object is sure.
 
         Returns
         -------
@@ -60,8 +66,13 @@ class Objects:
         index = getattr(X, "index", None) if hasattr(X, "iloc") else None
         names = range(len(values)) if index is None else index
         if seen is None:
-            return cls(partition, names, [], values[:, :0], None)
-        return cls(partition, names, columns, values, np.asarray(seen))
+            return cls(partition, names, [], values[:, :0], None, level)
+        return cls(partition, names, columns, values, np.asarray(seen), level)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Who is sure, torn or an outlier."""
+        return self.partition.verdict(self.level)
 
     @property
     def shown(self) -> list[str]:
@@ -69,7 +80,7 @@ class Objects:
         return self.columns[:_MOST_ATTRIBUTES]
 
     def most_torn(self, limit: int) -> IntArray:
-        """The objects about which least is known, outliers apart.
+        """The torn objects in the greatest doubt.
 
         Parameters
         ----------
@@ -79,12 +90,10 @@ class Objects:
         Returns
         -------
         ndarray of int
-            Their numbers, the most torn first.
+            Their numbers, the most doubtful first.
         """
-        assigned = self.partition.to_rough().sum(axis=1)
-        torn = np.flatnonzero(assigned > 1)
-        vague = self.partition[torn].nonspecificities() if len(torn) else np.zeros(0)
-        return torn[np.argsort(-vague, kind="stable")][:limit]
+        torn = np.flatnonzero(self.verdict.torn)
+        return torn[np.argsort(-self.partition.doubt()[torn], kind="stable")][:limit]
 
     def farthest(self, limit: int) -> IntArray:
         """The outliers.
@@ -99,11 +108,11 @@ class Objects:
         ndarray of int
             Their numbers, that with the largest mass of the empty set first.
         """
-        outliers = np.flatnonzero(self.partition.outliers())
+        outliers = np.flatnonzero(self.verdict.outlier)
         return outliers[np.argsort(-self.partition.masses[outliers, 0], kind="stable")][:limit]
 
     def rows(self, chosen: IntArray) -> tuple[list[str], list[list[object]]]:
-        """A table of some objects: name, clusters, mass of the empty set, plausibilities, attributes.
+        """A table of some objects: name, clusters, doubt, mass of the empty set, plausibilities, attributes.
 
         Parameters
         ----------
@@ -119,12 +128,12 @@ class Objects:
         """
         some = self.partition[chosen]
         names = some.cluster_names
-        candidates, plausibilities = some.to_rough(), some.to_possibilistic()
-        columns = ["object", "may be in", "none", *(f"pl({name})" for name in names), *self.shown]
+        candidates, doubt, plausibilities = self.verdict.candidates[chosen], some.doubt(), some.to_possibilistic()
+        columns = ["object", "may be in", "doubt", "none", *(f"pl({name})" for name in names), *self.shown]
         rows: list[list[object]] = []
         for k, number in enumerate(chosen):
             may = ", ".join(written(name) for name, possible in zip(names, candidates[k], strict=True) if possible)
-            cells = [round(float(value), 3) for value in (some.masses[k, 0], *plausibilities[k])]
+            cells = [round(float(value), 3) for value in (doubt[k], some.masses[k, 0], *plausibilities[k])]
             attributes = map(_cell, self.values[number][: len(self.shown)])
             rows.append([str(self.names[number]), may or "no cluster", *cells, *attributes])
         return columns, rows

@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 import evlearn
 from evlearn.belief import FocalSets
-from evlearn.belief.notation import FRAME_LABEL, written
+from evlearn.belief.notation import FRAME_LABEL, read_set, written
 from evlearn.cluster.pipelines import partition_of, split_pipeline
 from evlearn.files import replacing
-from evlearn.parameters import check_integer
-from evlearn.partition import CredalPartition
+from evlearn.parameters import check_integer, check_real
+from evlearn.partition import SURE_LEVEL
+from evlearn.partition.summary import counted
 from evlearn.reporting import page as html
 from evlearn.reporting.objects import Objects
 
@@ -33,7 +34,13 @@ NO_PICTURES = (
 
 
 def report(
-    estimator: Any, X: Any, path: str | os.PathLike[str], *, n_rows: int = 20, title: str | None = None
+    estimator: Any,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    level: float = SURE_LEVEL,
+    n_rows: int = 20,
+    title: str | None = None,
 ) -> Path:
     """Write what a fitted estimator says about objects to one HTML file, for people who do not program.
 
@@ -49,6 +56,10 @@ def report(
         The objects, as given to `fit`, or new ones. Names of rows and columns are shown where X is a frame.
     path : str or path
         The file, as a rule with the ending ``.html``. An older file is replaced.
+    level : float, default=0.6
+        The belief in one cluster from which on an object is called sure, see `evlearn.CredalPartition.verdict`.
+        The page says it. `evlearn.CredalPartition.level_leaving` finds the level that leaves a given share of the
+        objects to a person.
     n_rows : int, default=20
         The most objects that a table shows.
     title : str or None, default=None
@@ -73,11 +84,12 @@ def report(
     'butterfly.html'
     """
     check_is_fitted(estimator)
+    check_real("level", level, 0, 1, open_low=True)
     check_integer("n_rows", n_rows, 1)
     before, model = split_pipeline(estimator)
     seen = X if before is None else before.transform(X)
     precomputed = getattr(model, "metric", None) == "precomputed"
-    objects = Objects.of(partition_of(model, seen), X, None if precomputed else seen)
+    objects = Objects.of(partition_of(model, seen), X, None if precomputed else seen, level)
     return write_report(estimator, objects, path, n_rows=n_rows, title=title)
 
 
@@ -115,7 +127,7 @@ def write_report(
     before, model = split_pipeline(estimator)
     method = type(model).__name__
     parts = [
-        _summary(objects.partition, remark),
+        _summary(objects, remark),
         html.section("Pictures", *(_pictures(model, objects) if can_draw() else [html.paragraph(NO_PICTURES)])),
         _clusters(before, model, objects),
         _objects("Objects between clusters", "No object is torn.", objects, objects.most_torn(n_rows)),
@@ -147,8 +159,9 @@ def can_draw() -> bool:
     return True
 
 
-def _summary(partition: CredalPartition, remark: str) -> str:
-    summary = partition.summary()
+def _summary(objects: Objects, remark: str) -> str:
+    partition = objects.partition
+    summary = partition.summary(objects.level)
     total = summary.n_objects
 
     def share(count: int) -> str:
@@ -156,20 +169,25 @@ def _summary(partition: CredalPartition, remark: str) -> str:
 
     several = list(summary.torn.items())[:_MOST_GROUPS]
     torn = "; ".join(f"{count:,} between {_in_words(name, partition.focal_sets)}" for name, count in several)
+    more = summary.n_torn - sum(count for _, count in several)
+    torn += f"; and {more:,} between others" if more else ""
     sentences = [
-        f"Of {total:,} objects, {summary.n_sure:,} ({share(summary.n_sure)}) belong to one of "
-        f"{summary.n_clusters} clusters without much doubt.",
+        f"Of {total:,} objects, {summary.n_sure:,} ({share(summary.n_sure)}) are sure of one of "
+        f"{counted(summary.n_clusters, 'cluster')}: at least {100 * objects.level:.3g} % of the belief about "
+        "each of them is in that cluster alone.",
         f"{summary.n_torn:,} ({share(summary.n_torn)}) are torn: {torn}." if torn else "None is torn.",
         f"{summary.n_outliers:,} ({share(summary.n_outliers)}) are far from all clusters: outliers."
         if summary.n_outliers
         else "None is an outlier.",
         remark,
     ]
+    inside = ~objects.verdict.outlier
+    doubt = float(partition.doubt()[inside].mean()) if inside.any() else 1.0
     numbers = [
         (f"{summary.n_sure:,}", "sure"),
         (f"{summary.n_torn:,}", "torn"),
         (f"{summary.n_outliers:,}", "outliers"),
-        (f"{summary.nonspecificity:.2f}", "doubt, from 0 to 1"),
+        (f"{doubt:.2f}", "average doubt, from 0 to 1"),
     ]
     return html.section("Summary", html.facts(numbers), html.paragraph(" ".join(sentences)))
 
@@ -177,7 +195,8 @@ def _summary(partition: CredalPartition, remark: str) -> str:
 def _in_words(label: str, focal_sets: FocalSets) -> str:
     if label == FRAME_LABEL:
         return "all clusters"
-    *first, last = (written(focal_sets.frame[cluster]) for cluster in focal_sets[focal_sets.index(label)])
+    members = np.flatnonzero(read_set(label, focal_sets.names, focal_sets.frame_size))
+    *first, last = (written(focal_sets.frame[cluster]) for cluster in members)
     return f"clusters {', '.join(first)} and {last}"
 
 
@@ -200,7 +219,8 @@ def _pictures(model: Any, objects: Objects) -> list[str]:
 
     def plane(ax: Any) -> None:
         two = len(objects.columns) == 2
-        CredalPartitionDisplay.from_partition(partition, objects.values if two else objects.seen, ax=ax)
+        values = objects.values if two else objects.seen
+        CredalPartitionDisplay.from_partition(partition, values, level=objects.level, ax=ax)
         if two:
             names = [on_axis(name) for name in objects.columns]
             ax.set(xlabel=ax.get_xlabel().replace("feature 0", names[0], 1), ylabel=names[1])
@@ -208,7 +228,7 @@ def _pictures(model: Any, objects: Objects) -> list[str]:
     if len(objects.columns) > 1:
         caption = (
             "Colours and marks: the most plausible cluster. Hollow marks: torn. Crosses: outliers. "
-            "Solid outlines: objects that are surely in a cluster; dashed ones: objects that may be in it."
+            "Solid outlines go around the sure objects of a cluster, dashed ones around all that may be in it."
         )
         pictures.append(drawn(plane, caption, (9, 5.5)))
     caption = "How each object's mass is spread over sets of clusters; objects sorted by cluster."
@@ -224,7 +244,8 @@ def _pictures(model: Any, objects: Objects) -> list[str]:
 
 def _clusters(before: Pipeline | None, model: Any, objects: Objects) -> str:
     partition = objects.partition
-    sure, possible = partition.lower_approximation(), partition.upper_approximation()
+    possible = objects.verdict.candidates
+    sure = possible[objects.verdict.sure]
     centers = getattr(model, "cluster_centers_", None)
     if centers is not None and before is not None:  # in the user's units, or not at all
         centers = before.inverse_transform(centers) if hasattr(before, "inverse_transform") else None
@@ -243,7 +264,10 @@ def _clusters(before: Pipeline | None, model: Any, objects: Objects) -> str:
 def _objects(heading: str, nothing: str, objects: Objects, chosen: Any) -> str:
     if len(chosen) == 0:
         return html.section(heading, html.paragraph(nothing))
-    note = "none: the mass of belonging to no cluster. pl: how plausible each cluster is, from 0 to 1."
+    note = (
+        "doubt: the part of the belief that is not in the most plausible cluster alone. none: the mass of "
+        "belonging to no cluster. pl: how plausible each cluster is, from 0 to 1."
+    )
     return html.section(heading, html.paragraph(note), html.table(*objects.rows(chosen)))
 
 

@@ -1,0 +1,129 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris, make_blobs, make_circles, make_moons
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import evlearn
+from evlearn.cluster import MergedMixture
+from evlearn.cluster.merged_mixture import merge
+from evlearn.datasets import make_bananas
+from evlearn.endings import CollapseWarning
+
+
+@pytest.mark.filterwarnings("ignore:clusters .* have one sample at most")
+@parametrize_with_checks([MergedMixture(2), MergedMixture(2, component_numbers=3, covariance_models="EII")])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return make_moons(300, noise=0.06, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def fitted(moons):
+    return MergedMixture(2, random_state=0).fit(moons[0])
+
+
+def test_bent_clusters_are_found_where_k_means_fails():
+    for X, y in (
+        make_moons(400, noise=0.07, random_state=0),
+        make_circles(400, noise=0.05, factor=0.4, random_state=0),
+        make_bananas(2000, random_state=1)[:2],
+    ):
+        ours = adjusted_rand_score(y, MergedMixture(2, random_state=0).fit(X).labels_)
+        theirs = adjusted_rand_score(y, KMeans(2, n_init=10, random_state=0).fit_predict(X))
+        assert ours > 0.8
+        assert ours > theirs + 0.25
+
+
+def test_ellipsoids_are_left_as_they_are():
+    X, y = load_iris(return_X_y=True)
+    model = MergedMixture(3, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.85
+    assert model.mixture_.n_components_ == 3
+    np.testing.assert_array_equal(model.components_, [0, 1, 2])
+    assert model.overlaps_.shape == (0,)
+
+
+def test_masses_are_sums_of_probabilities_of_components(fitted, moons):
+    shares = fitted.mixture_.predict_proba(moons[0])
+    for k in range(2):
+        expected = shares[:, fitted.components_ == k].sum(axis=1)
+        np.testing.assert_allclose(fitted.masses_[:, 1 + k], expected, atol=1e-5)
+    assert (fitted.masses_[:, [0, -1]] == 0).all()
+    np.testing.assert_allclose(fitted.masses_.sum(axis=1), 1, rtol=1e-6)
+
+
+def test_the_two_that_overlap_most_are_merged_first():
+    shares = np.array([[0.6, 0.4, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0.9, 0.1], [0, 0, 0.2, 0.8], [0, 0, 1, 0]])
+    clusters, overlaps = merge(shares, 2)
+    np.testing.assert_array_equal(clusters, [0, 0, 1, 1])
+    np.testing.assert_allclose(overlaps, [0.4, 0.2 / 2.1])  # the smaller of 0.2 / 2.1 and 0.1 / 0.9
+    np.testing.assert_array_equal(merge(shares, 1)[0], 0)
+    np.testing.assert_array_equal(merge(shares, 4)[0], np.arange(4))
+
+
+def test_new_samples_get_masses_and_those_far_away_none(fitted, moons):
+    np.testing.assert_array_equal(fitted.predict(moons[0]), fitted.labels_)
+    np.testing.assert_array_equal(fitted.predict_mass(moons[0]).masses, fitted.masses_)
+    far = fitted.predict_mass([[1e8, 1e8]])
+    np.testing.assert_array_equal(far.masses, [[0, 0, 0, 1]])
+    assert fitted.predict_set([[1e8, 1e8]]).all()
+
+
+def test_workers_do_not_change_the_result(fitted, moons):
+    again = MergedMixture(2, random_state=0, n_jobs=2).fit(moons[0])
+    np.testing.assert_array_equal(again.masses_, fitted.masses_)
+
+
+def test_a_loaded_model_predicts_the_same_bits(fitted, moons, tmp_path):
+    evlearn.save_model(fitted, tmp_path / "model.json")
+    loaded = evlearn.load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict_mass(moons[0]).masses, fitted.masses_)
+    np.testing.assert_array_equal(loaded.components_, fitted.components_)
+    assert not hasattr(loaded, "mixture_")
+
+
+def test_frames_keep_their_names(moons):
+    frame = pd.DataFrame(moons[0], columns=["a", "b"], index=[f"row {i}" for i in range(300)])
+    model = MergedMixture(2, random_state=0).fit(frame)
+    assert list(model.feature_names_in_) == ["a", "b"]
+    assert model.credal_partition_.object_names[3] == "row 3"
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_units_do_not_matter(fitted, moons, scale):
+    other = MergedMixture(2, random_state=0).fit(scale * moons[0])
+    np.testing.assert_allclose(other.masses_, fitted.masses_, atol=1e-4)
+
+
+def test_a_cluster_of_one_sample_is_reported():
+    X = np.vstack([make_blobs(60, centers=1, random_state=0)[0], [[60.0, 60.0]]])
+    with pytest.warns(CollapseWarning, match=r"clusters \[\d\] of 2 have one sample at most"):
+        MergedMixture(2, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
+        ({"n_clusters": 400}, "more than the 300 objects"),
+        ({"component_numbers": 1}, "component_numbers must be"),
+        ({"component_numbers": "many"}, "component_numbers must be"),
+        ({"covariance_models": "VVX"}, "covariance_models must be one of"),
+        ({"variance_floor": 2}, "variance_floor must be"),
+    ],
+)
+def test_wrong_parameters_are_named(moons, options, message):
+    with pytest.raises(ValueError, match=message):
+        MergedMixture(**{"n_clusters": 2, **options}).fit(moons[0])
+
+
+def test_data_that_are_not_in_memory_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="MergedMixture needs data in memory"):
+        MergedMixture(2).fit(str(tmp_path / "data.parquet"))

@@ -1,0 +1,200 @@
+"""The benchmark of answers: what it computes is right, and a short version of it holds."""
+
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+
+import answers
+import answers_data
+import answers_generated
+import answers_summary
+import record
+from answers_methods import METHODS, OURS, PEERS, Answer
+
+RANDOM = np.random.default_rng(0)
+#: Small sets that need no file.
+SHORT = {
+    "iris": lambda: load_iris(return_X_y=True),
+    "wine": lambda: load_wine(return_X_y=True),
+    "round middle": lambda: answers_generated.problem("round", "middle", 1002),
+    "spreads high": lambda: answers_generated.problem("spreads", "high", 1016),
+    "long high": lambda: answers_generated.problem("long", "high", 1023),
+    "latent classes": lambda: answers_generated.latent_classes(5, 30, 1),
+}
+BEHIND = 0.04
+
+
+def small(name="small", c=3, n=90, gap=8.0):
+    y = np.arange(n) % c
+    X = gap * np.eye(c, 4)[y] + np.random.default_rng(0).normal(size=(n, 4))
+    return answers_data.given(name, X, y)
+
+
+def entry(data, method, family=None, **figures):
+    return {"data": data, "family": family or data, "group": "g", "method": method, **figures}
+
+
+def test_the_truth_without_doubt_is_judged_perfect():
+    problem = small()
+    everybody, nobody = np.full(90, True), np.full(90, False)
+    answer = Answer(problem.y, np.zeros(90), everybody, nobody, nobody)
+    found = answers.judge(problem, answer, answer)
+    assert found["ari"] == found["sure"] == 1
+    assert found["error"] == found["aurc"] == found["augrc"] == found["sure_error"] == found["sure_gain"] == 0
+    assert found["torn_error"] is None
+    assert not answers_summary.is_falsely_sure(found)
+
+
+def test_samples_that_fit_nowhere_are_only_looked_for():
+    y = np.append(np.arange(90) % 3, [-1] * 10)
+    problem = answers_data.given("with outliers", RANDOM.normal(size=(100, 2)), y)
+    assert problem.n_clusters == 3
+    found_out = y < 0
+    answer = Answer(np.maximum(y, 0), np.zeros(100), ~found_out, np.full(100, False), found_out)
+    found = answers.judge(problem, answer, answer)
+    assert found["ari"] == found["outliers_found"] == 1
+    assert found["outlier"] == 0
+
+
+def test_sure_samples_are_compared_with_as_many_that_k_means_is_surest_of():
+    y, labels = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 1, 1])
+    # The fourth is wrong, and the second in order of doubt.
+    assert answers.kept_errors(y, labels, np.array([0.1, 0.5, 0.6, 0.2, 0.7, 0.8]), 2) == 0.5
+    assert answers.kept_errors(y, labels, np.array([0.1, 0.2, 0.3, 0.9, 0.7, 0.8]), 5) == 0
+
+
+@pytest.mark.parametrize(("sure", "error", "falsely"), [(0.95, 0.4, True), (0.95, 0.2, False), (0.8, 0.4, False)])
+def test_falsely_sure_is_often_sure_and_seldom_right(sure, error, falsely):
+    assert answers_summary.is_falsely_sure({"sure": sure, "sure_error": error}) is falsely
+
+
+def test_siblings_count_as_one_and_differences_are_taken_on_the_same_data():
+    entries = [
+        entry("s1", "k-means", "s", ari=0.5),
+        entry("s2", "k-means", "s", ari=0.7),
+        entry("t", "k-means", ari=0.2),
+        entry("s1", "ours", "s", ari=0.6),
+        entry("s2", "ours", "s", ended="more than 60 s"),
+        entry("t", "ours", ari=0.2),
+    ]
+    found = answers_summary.summarize(entries)["all"]
+    assert found["k-means"]["ari"]["mean"] == pytest.approx((0.6 + 0.2) / 2)
+    assert found["ours"]["ari_over_k_means"]["mean"] == pytest.approx((0.1 + 0) / 2)
+    assert (found["ours"]["won"], found["ours"]["tied"], found["ours"]["lost"]) == (1, 1, 0)
+    assert found["ours"]["ended"] == ["s2"]
+
+
+def test_the_interval_is_as_wide_as_families_differ():
+    assert answers_summary.interval([0.3, 0.3, 0.3]) == {"mean": 0.3, "low": 0.3, "high": 0.3, "families": 3}
+    values = RANDOM.normal(size=400)
+    found = answers_summary.interval(values)
+    assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
+
+
+def test_a_method_that_does_not_end_is_recorded_so():
+    assert answers.in_a_process(lambda: 1 / 0)["ended"].startswith("ZeroDivisionError")
+    assert answers.in_a_process(forever, limit=1)["ended"] == "more than 1 s"
+
+
+def forever():
+    while True:
+        pass
+
+
+def test_the_lists_have_no_generated_data_in_common():
+    seeds = [
+        {source.load.args for source in sources.values() if source.load.func is answers_generated.problem}
+        for sources in answers_data.LISTS.values()
+    ]
+    assert not seeds[0] & seeds[1]
+    assert len(seeds[0]) == len(seeds[1]) == 24
+
+
+@pytest.mark.parametrize("kind", ["round", "unequal", "spreads", "long"])
+def test_generated_clusters_are_as_far_apart_as_they_say(kind):
+    X, y = answers_generated.problem(kind, "low", 5)
+    again = answers_generated.problem(kind, "low", 5)
+    assert (again[0] == X).all()
+    means = np.array([X[y == k].mean(axis=0) for k in range(y.max() + 1)])
+    gaps = np.linalg.norm(means[:, None] - means, axis=2)[np.triu_indices(len(means), 1)]
+    assert 2 < gaps.min() < 12
+
+
+def test_samples_between_clusters_are_as_far_from_both():
+    X, y = answers_generated.halfway(20, 0)
+    means = np.array([X[y == k].mean(axis=0) for k in range(4)])
+    two = np.sort(np.linalg.norm(X[y < 0][:, None] - means, axis=2), axis=1)[:, :2]
+    assert (two[:, 1] - two[:, 0] < 0.5).all()
+
+
+def test_every_peer_finds_clear_clusters_and_has_a_doubt():
+    problem = small(gap=4.5)
+    for name, method in PEERS.items():
+        answer = method(problem.X, 3, 0)
+        found = answers.judge(problem, answer, answer)
+        assert found["ari"] > 0.7, name
+        assert np.isfinite(answer.doubt).all()
+
+
+def test_data_of_anybody_are_judged_in_the_same_way():
+    problem = small(n=60)
+    found = answers.judge_sets([("theirs", problem.X, problem.y)], methods=["k-means", "CCM"])
+    assert [one["method"] for one in found["entries"]] == ["k-means", "CCM"]
+    assert found["summary"]["all"]["CCM"]["ari"]["mean"] > 0.9
+    assert set(METHODS) == {*PEERS, *OURS}
+
+
+@pytest.fixture(scope="module")
+def short():
+    problems = [(name, *load()) for name, load in SHORT.items()]
+    return answers.judge_sets(problems, methods=["k-means", "ECM", "CCM"])
+
+
+@pytest.mark.parametrize("method", ["ECM", "CCM"])
+def test_labels_are_as_good_as_those_of_k_means(short, method):
+    found = {(one["data"], one["method"]): one["ari"] for one in short["entries"]}
+    for name in SHORT:
+        assert found[name, method] > found[name, "k-means"] - BEHIND, name
+
+
+@pytest.mark.parametrize("method", ["ECM", "CCM"])
+def test_nobody_is_falsely_sure_and_torn_samples_are_wrong_more_often(short, method):
+    found = short["summary"]["all"][method]
+    assert found["falsely_sure"] == []
+    assert found["torn_twice"] == found["sets_with_torn"] >= len(SHORT) - 1
+    assert found["sure_gain"]["mean"] > -0.01
+
+
+@pytest.mark.parametrize("d", [2, 12, 40])
+@pytest.mark.parametrize("method", ["ECM", "CCM"])
+def test_samples_half_way_between_clusters_are_torn_in_any_number_of_features(method, d):
+    found = answers.attempt_special(method, answers_data.HALFWAY[f"half way, {d} features"], 4, 0)
+    assert found["between_torn"] >= 0.9
+    assert found["others_torn"] < 0.06
+    assert found["ari"] > 0.9
+
+
+@pytest.mark.parametrize("method", ["ECM", "CCM"])
+@pytest.mark.filterwarnings("ignore::evlearn.endings.CollapseWarning")
+def test_one_cloud_is_never_three_sure_clusters(method):
+    found = answers.attempt_special(method, answers_data.CLOUDS["one cloud, 10 features"], 3, 0)
+    assert found["others_sure"] < 0.1
+
+
+def test_the_page_includes_what_is_made_of_the_results(monkeypatch):
+    docs = Path(__file__).parents[2] / "docs"
+    monkeypatch.syspath_prepend(docs)
+    pages = importlib.import_module("record_pages")
+    made = importlib.import_module("record_pages.answers").parts(pages.read)
+    page = (docs / "record" / "answers.rst").read_text()
+    assert set(re.findall(r"generated/answers_(\w+)\.", page)) == set(made)
+
+
+@pytest.mark.parametrize("name", ["answers", "answers_before"])
+def test_the_summary_on_record_is_that_of_its_entries(name):
+    for found in record.read(name)["lists"].values():
+        assert answers_summary.summarize(found["entries"]) == found["summary"]
