@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
 
 FILE_ROWS = 1_000_000
 OUTLIERS = 0.02

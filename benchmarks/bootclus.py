@@ -30,8 +30,8 @@ from sklearn.metrics import adjusted_rand_score
 import record
 from evlearn.belief import FocalSets
 from evlearn.cluster import BootClus
-from evlearn.cluster.bootclus import masses_from_intervals, on_single_clusters
-from evlearn.cluster.intervals import percentile_intervals
+from evlearn.cluster.model_based.bootclus import masses_from_intervals, on_single_clusters
+from evlearn.cluster.model_based.intervals import percentile_intervals
 from evlearn.datasets import make_gaussian_mixture, same_cluster_probability
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import bootstrap

@@ -27,8 +27,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import evlearn
 from evlearn.belief import FocalSets
-from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
-from evlearn.threads import one_blas_thread
+from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
+from evlearn.cluster.set_costs import SetCosts
+from evlearn.utils.parallel import one_blas_thread
 from measuring import per_iteration
 from papers import ECM
 

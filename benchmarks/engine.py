@@ -35,8 +35,9 @@ import evlearn
 from big_data import generate, sample
 from evlearn.belief import FocalSets
 from evlearn.blocks import open_rows
-from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
-from evlearn.slices import row_blocks, task_slices
+from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
+from evlearn.cluster.set_costs import SetCosts
+from evlearn.utils.chunks import row_blocks, task_slices
 from papers import ECM
 from watching import cpu_seconds
 
@@ -67,9 +68,9 @@ def in_order(collect, blocks):
 
 def bare_kernel(rows, max_iter, run=in_order):
     """What ECM does, as a loop over slices of the memory map; `run` maps a function over them."""
-    coordinates = Coordinates.of(rows.take(np.arange(20_000)) + rows.origin)
+    coordinates = Coordinates.of(rows.take(np.arange(20_000)))
     costs = SetCosts.ecm(FocalSets.full(CLUSTERS), alpha=1, beta=2, delta=DELTA)
-    model = EuclideanModel(costs, coordinates, coordinates.enter(starts(rows.n_features))).seen_from(rows.origin)
+    model = EuclideanModel(costs, coordinates, coordinates.enter(starts(rows.n_features)))
     for _ in range(max_iter + 1):
         collect = partial(collect_block, model, rows)
         model = model.solve(reduce(add, run(collect, task_slices(len(rows), 4 * rows.n_features))))
@@ -84,7 +85,7 @@ def bare_numpy(rows, max_iter):
     """One iteration after the other in plain NumPy, in blocks that stay in cache."""
     F = FocalSets.full(CLUSTERS).membership[1:].astype(np.float32)
     size = F.sum(axis=1)
-    V = (starts(rows.n_features) - rows.origin).astype(np.float32)
+    V = starts(rows.n_features).astype(np.float32)
     for _ in range(max_iter + 1):
         powers, sums = np.zeros(len(F)), np.zeros((CLUSTERS, rows.n_features))
         centres = F @ V / size[:, None]

@@ -28,8 +28,9 @@ from evlearn.kernels.simplex_qp import solve_many
 import evlearn
 from evlearn.belief import FocalSets
 from evlearn.cluster import EVCLUS
-from evlearn.cluster.pairs import Transform, squared_distances
-from evlearn.slices import row_blocks
+from evlearn.cluster.dissimilarities import squared_distances
+from evlearn.cluster.pairwise.pair_graph import Transform
+from evlearn.utils.chunks import row_blocks
 from measuring import best_time
 
 R_CASES = {

@@ -8,7 +8,7 @@ import zipfile
 
 import numpy as np
 
-from evlearn.archives import header_array, read_archive, write_archive
+from evlearn.utils.archives import header_array, read_archive, write_archive
 
 HUGE = 10**400
 _STRIDE = 7919  # a prime, so that a few cases are spread over all fields and changes

@@ -17,10 +17,11 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 import evlearn
 from evlearn import CredalPartition
 from evlearn.belief import FocalSets
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, checkpoints
-from evlearn.cluster.checkpoints import _digest
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
 from evlearn.datasets import make_fourclass
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
+from evlearn.utils import checkpoints
+from evlearn.utils.checkpoints import _digest
 from fuzz_mutations import archive_mutant, bytes_mutant, json_mutant
 
 N_SAMPLES = 20

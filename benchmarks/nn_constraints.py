@@ -48,8 +48,8 @@ from sklearn.metrics.cluster import contingency_matrix
 
 import evlearn
 from evlearn.cluster import EVCLUS
-from evlearn.cluster.irqp import Penalty
 from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints.penalty import Penalty
 from evlearn.metric_learning import PCCA
 from evlearn.neural import NNEVCLUS
 from papers import CECM

@@ -28,15 +28,15 @@ from sklearn.metrics import adjusted_rand_score
 
 import evlearn
 from evlearn.belief import FocalSets
-from evlearn.cluster.pairs import Transform
+from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS
 from evlearn.neural.dissimilarity import Dissimilarity
-from evlearn.neural.known import Known
 from evlearn.neural.losses import Losses
 from evlearn.neural.network import EvidentialNetwork, layers
 from evlearn.neural.objects import ArrayObjects
 from evlearn.neural.reading import Reader
+from evlearn.neural.side_information import Known
 from evlearn.neural.training import Batches, _Run
 
 ROUNDS = 9

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cells import SHARED
-from evlearn.cluster.belief_peaks import delta_bel
+from evlearn.cluster.neighbors.belief_peaks import delta_bel
 from evlearn.neural import NNEVCLUS
 from papers import BPEC, CCM, ECM, EVCLUS, BootClus, ECMdd
 

@@ -41,7 +41,7 @@ import nnevclus_causes
 from cells import SHARED, cell, published, without_data
 from evlearn.belief import MassFunction
 from evlearn.cluster import EVCLUS
-from evlearn.cluster.belief_peaks import delta_bel
+from evlearn.cluster.neighbors.belief_peaks import delta_bel
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_circles, make_fourclass
 from evlearn.metric_learning import KernelFDA, KernelPCCA

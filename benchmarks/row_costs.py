@@ -18,7 +18,8 @@ from evlearn.belief import FocalSets
 from evlearn.blocks import open_rows
 from evlearn.blocks.targets import make_target
 from evlearn.cluster import EVCLUS
-from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
+from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
+from evlearn.cluster.set_costs import SetCosts
 from measuring import best_time
 from papers import ECM
 

@@ -12,11 +12,11 @@ from evlearn.active import ActiveClustering
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.constraints import PairwiseConstraints
-from evlearn.endings import whole_or_nothing
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.neural import NNEVCLUS
+from evlearn.utils.convergence import whole_or_nothing
 
 PACKAGES = ("active", "classify", "cluster", "ensemble", "metric_learning", "mixture", "neural")
 CONSTRAINTS = PairwiseConstraints(must_link=[(0, 1), (20, 21)], cannot_link=[(0, 20)])

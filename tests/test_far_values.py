@@ -10,8 +10,8 @@ from scipy.spatial.distance import cdist
 from evlearn.active import ActiveClustering, LabelOracle
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
-from evlearn.cluster.irqp import rows_against
-from evlearn.cluster.neighbors import find_neighbors, nearest_among
+from evlearn.cluster.neighbors.search import find_neighbors, nearest_among
+from evlearn.cluster.pairwise.irqp import rows_against
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA

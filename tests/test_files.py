@@ -10,7 +10,7 @@ import pytest
 import evlearn
 from evlearn.blocks.targets import make_target
 from evlearn.cluster import ECM
-from evlearn.files import replacing
+from evlearn.utils.files import replacing
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of POSIX")
 

@@ -285,10 +285,6 @@ def test_neighbours_that_do_not_fit_together_are_refused(change, reason, path):
         (lambda d: cut_rows(part(d, "probabilities")["array"], 7), "probabilities must have shape"),
         (lambda d: part(d, "probabilities")["array"].update(type="float64"), "array of float32"),
         (lambda d: part(d, "BootstrapModel").update(confidence=3), "confidence must be a number"),
-        (
-            lambda d: part(d, "BootstrapModel").update(origin={"array": part(d, "centre")["array"]}),
-            "origin must be",
-        ),
         (lambda d: cut_rows(part(d, "masses")["array"], 3), "probabilities must have shape"),
     ],
 )

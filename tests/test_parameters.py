@@ -11,7 +11,7 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, LocalFDA
 from evlearn.mixture import ParsimoniousGaussianMixture
-from evlearn.parameters import check_flag, check_range, check_real, check_sparse
+from evlearn.utils.validation import check_flag, check_range, check_real, check_sparse
 
 y = np.arange(30) % 3
 X = np.array([[0.0, 0], [9, 0], [0, 9]])[y] + np.random.default_rng(0).normal(size=(30, 2))

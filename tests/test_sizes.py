@@ -15,7 +15,7 @@ from evlearn.belief import FocalSets
 from evlearn.blocks import open_rows
 from evlearn.cluster import ECM
 from evlearn.metrics import consistency_index, credal_rand_index, nonspecificity_index
-from evlearn.threads import one_blas_thread
+from evlearn.utils.parallel import one_blas_thread
 from measuring import best_time, peak_bytes, per_iteration, random_masses
 
 pytestmark = pytest.mark.size

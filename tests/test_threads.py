@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from evlearn.cluster import ECM
 from evlearn.neural.nn_evclus import one_torch_thread
-from evlearn.threads import one_blas_thread
+from evlearn.utils.parallel import one_blas_thread
 
 
 def blas_threads():
@@ -95,7 +95,7 @@ def test_blas_is_held_until_the_outermost_fit_ends():
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_child_of_a_process_that_fits_can_fit_too():
-    from evlearn.threads import _BLAS
+    from evlearn.utils.parallel import _BLAS
 
     with _BLAS._lock:  # as if another thread were just entering
         child = multiprocessing.get_context("fork").Process(target=_enter)

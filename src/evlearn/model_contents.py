@@ -15,23 +15,24 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from evlearn.belief import FocalSets, check_masses
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
-from evlearn.cluster.adaptive import AdaptiveModel
-from evlearn.cluster.bootclus import BootstrapModel
-from evlearn.cluster.eknnclus import NeighborModel
-from evlearn.cluster.landmarks import LandmarkModel
-from evlearn.cluster.medoids import MedoidModel, Medoids
-from evlearn.cluster.merged_mixture import MergedModel
-from evlearn.cluster.neighbor_evidence import Support
-from evlearn.cluster.pairs import TRANSFORMS, Transform
-from evlearn.cluster.prototypes import DEAREST, FARTHEST, Coordinates, EuclideanModel, SetCosts, Statistics
-from evlearn.cluster.relational import RelationalModel
-from evlearn.cluster.squares import Squares
+from evlearn.cluster.centroids.adaptive import AdaptiveModel
+from evlearn.cluster.centroids.model import FARTHEST, Coordinates, EuclideanModel, Statistics
+from evlearn.cluster.model_based.bootclus import BootstrapModel
+from evlearn.cluster.model_based.merged_mixture import MergedModel
+from evlearn.cluster.neighbors.eknnclus import NeighborModel
+from evlearn.cluster.neighbors.label_search import Support
+from evlearn.cluster.pairwise.landmarks import LandmarkModel
+from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, Transform
+from evlearn.cluster.relational.medoids import MedoidModel, Medoids
+from evlearn.cluster.relational.squared_dissimilarities import Squares
+from evlearn.cluster.relational.weighted_means import RelationalModel
+from evlearn.cluster.set_costs import DEAREST, SetCosts
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
 from evlearn.metric_learning.features import KERNELS
 from evlearn.mixture.bootstrap import GaussianReplicates
 from evlearn.mixture.em import Mixture
 from evlearn.mixture.units import Units
-from evlearn.stored_values import (
+from evlearn.utils.stored_values import (
     LARGEST_CLAIM,
     Check,
     array,
@@ -156,7 +157,6 @@ PARTS: dict[str, tuple[Any, dict[str, Check]]] = {
             {
                 "masses": array(2, low=0, high=_SHARES),
                 "focal_sets": _SETS,
-                "origin": number(0, 0),
                 "replicates": instance(GaussianReplicates),
                 "probabilities": array(3, low=0, high=_SHARES),
                 "confidence": number(0, 1),
@@ -168,7 +168,6 @@ PARTS: dict[str, tuple[Any, dict[str, Check]]] = {
                 "mixture": instance(GaussianReplicates),
                 "components": _INDICES,
                 "focal_sets": _SETS,
-                "origin": number(0, 0),
             },
         ),
         (Support, {"scale": _POSITIVE, "power": number(0, 100, above=True), "min_distance": number(0, 1)}),

@@ -24,7 +24,6 @@ from sklearn.utils.validation import check_is_fitted
 
 import evlearn
 from evlearn.belief import FocalSets
-from evlearn.files import replacing
 from evlearn.model_contents import (
     ESTIMATORS,
     OF_TRAINING_OBJECTS,
@@ -32,9 +31,9 @@ from evlearn.model_contents import (
     TRANSFORMERS,
     n_features_out,
 )
-from evlearn.parameters import RUN_TIME
 from evlearn.partition.storage import check_size, read_focal_sets
-from evlearn.stored_values import (
+from evlearn.utils.files import replacing
+from evlearn.utils.stored_values import (
     ARRAY_TYPES,
     array_of,
     check_keys,
@@ -45,6 +44,7 @@ from evlearn.stored_values import (
     shortened,
     text,
 )
+from evlearn.utils.validation import RUN_TIME
 
 SCHEMA = "evlearn.model"
 VERSION = 1

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from evlearn import CredalPartition
 from evlearn.belief import FocalSets, decide, loss_matrix
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
-from evlearn.endings import CollapseWarning
+from evlearn.exceptions import CollapseWarning
 
 MODELS = [
     EvidentialKNNClassifier(),

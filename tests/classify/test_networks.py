@@ -11,7 +11,7 @@ from evlearn.belief import FocalSets, dempster
 from evlearn.classify import EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.classify.prototype_networks import ENNLoss, ENNParameters, RBFLoss, RBFParameters, pack, unpack
 from evlearn.classify.weights_of_evidence import combine_evidence
-from evlearn.lbfgs import descend
+from evlearn.utils.lbfgs import descend
 
 ENN_CASES = [
     "proDS_glass_n7",

@@ -9,10 +9,10 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import BPEC, CCM, CECM, ECM, RECM, delta_bel
-from evlearn.cluster.focal import auto_focal_sets
-from evlearn.cluster.scales import Scales, is_one_cloud
-from evlearn.cluster.starts import kmeans, kmeans_solutions
-from evlearn.endings import CollapseWarning
+from evlearn.cluster.centroids.scales import Scales, is_one_cloud
+from evlearn.cluster.centroids.starts import kmeans, kmeans_solutions
+from evlearn.cluster.focal_families import auto_focal_sets
+from evlearn.exceptions import CollapseWarning
 
 
 def gaussians(n_features, n_clusters=4, n_samples=1000, gap=5.0, seed=0):
@@ -102,6 +102,8 @@ def test_a_test_for_one_cloud_tells_clouds_from_clusters():
     assert sum(found) >= 4
     X, _, _ = gaussians(30, 3, 500, gap=4, seed=1)
     assert not any(is_one_cloud(X, np.ones(500), 3, np.random.RandomState(seed)) for seed in range(5))
+    with_outliers = np.vstack([X, 60 * np.random.default_rng(1).normal(size=(5, X.shape[1]))])
+    assert not any(is_one_cloud(with_outliers, np.ones(505), 3, np.random.RandomState(seed)) for seed in range(5))
     assert not is_one_cloud(stretched[:10], np.ones(10), 3, random)  # too few to say
 
 

@@ -11,8 +11,8 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 
 from evlearn.cluster import DeltaBel, delta_bel
-from evlearn.cluster.belief_peaks import _graph
-from evlearn.cluster.neighbors import Neighbors
+from evlearn.cluster.neighbors.belief_peaks import _graph
+from evlearn.cluster.neighbors.search import Neighbors
 from evlearn.datasets import load_butterfly, make_fourclass
 from measuring import peak_bytes
 

@@ -18,14 +18,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn.belief import FocalSets
 from evlearn.cluster import BootClus
-from evlearn.cluster.bootclus import masses_from_intervals, on_single_clusters
-from evlearn.cluster.intervals import percentile_intervals
+from evlearn.cluster.model_based.bootclus import masses_from_intervals, on_single_clusters
+from evlearn.cluster.model_based.intervals import percentile_intervals
 from evlearn.datasets import make_gaussian_mixture, same_cluster_probability
-from evlearn.jobs import run_jobs
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture import bootstrap as bootstrap_module
 from evlearn.mixture.bootstrap import bootstrap
 from evlearn.partition import CredalPartition
+from evlearn.utils.parallel import run_jobs
 from measuring import peak_bytes
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from evlearn.belief import FocalSets
 from evlearn.cluster import BootClus
-from evlearn.cluster.bootclus import masses_from_intervals, on_single_clusters
+from evlearn.cluster.model_based.bootclus import masses_from_intervals, on_single_clusters
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.partition import CredalPartition
 

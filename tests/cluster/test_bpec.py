@@ -8,8 +8,9 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import delta_bel
-from evlearn.cluster.adaptive import AdaptiveModel, round_metrics
-from evlearn.cluster.prototypes import Coordinates, SetCosts
+from evlearn.cluster.centroids.adaptive import AdaptiveModel, round_metrics
+from evlearn.cluster.centroids.model import Coordinates
+from evlearn.cluster.set_costs import SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
 from papers import BPEC, ECM
 

@@ -8,7 +8,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.belief import FocalSets
-from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
+from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
+from evlearn.cluster.set_costs import SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
 from papers import CCM, ECM
 

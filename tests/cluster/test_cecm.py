@@ -19,9 +19,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn import cluster
 from evlearn.belief import FocalSets
-from evlearn.cluster.adaptive import AdaptiveModel
-from evlearn.cluster.constrained_rows import ConstrainedRows, best_rows, independent_groups, penalty_forms
-from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
+from evlearn.cluster.centroids.adaptive import AdaptiveModel
+from evlearn.cluster.centroids.constrained_rows import (
+    ConstrainedRows,
+    best_rows,
+    independent_groups,
+    penalty_forms,
+)
+from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
+from evlearn.cluster.set_costs import SetCosts
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import load_butterfly, make_bananas, make_fourclass
 from papers import CECM, ECM

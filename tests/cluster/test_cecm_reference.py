@@ -17,7 +17,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn import belief as bf
-from evlearn.cluster.constrained_rows import best_rows, penalty_forms
+from evlearn.cluster.centroids.constrained_rows import best_rows, penalty_forms
 from evlearn.constraints import PairwiseConstraints
 from papers import CECM
 

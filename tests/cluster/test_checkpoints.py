@@ -17,10 +17,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
 from evlearn import cluster
-from evlearn.archives import header_array, read_archive, write_archive
 from evlearn.belief import FocalSets
 from evlearn.cluster import CCM
-from evlearn.cluster.checkpoints import _described, _digest
+from evlearn.utils.archives import header_array, read_archive, write_archive
+from evlearn.utils.checkpoints import _described, _digest
 from papers import ECM
 
 
@@ -37,8 +37,8 @@ SCRIPT = """
     import numpy as np
     from evlearn.cluster import ECM
     warnings.simplefilter("ignore")
-    import evlearn.cluster.checkpoints
-    evlearn.cluster.checkpoints._SECONDS = 0.0  # a checkpoint after every iteration
+    import evlearn.utils.checkpoints
+    evlearn.utils.checkpoints._SECONDS = 0.0  # a checkpoint after every iteration
     data, checkpoint, result, options = sys.argv[1:]
     model = ECM(3, beta=2, init="random", tol=0, max_iter=60, checkpoint=checkpoint, **eval(options))
     model.fit(np.load(data))
@@ -93,7 +93,7 @@ def test_a_fit_that_is_killed_goes_on_to_the_same_bits(options, tmp_path):
 def stopped(tmp_path, monkeypatch, X):
     """A checkpoint of a fit that stopped after some iterations."""
     path = tmp_path / "fit.checkpoint"
-    monkeypatch.setattr("evlearn.cluster.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
     model = ECM(3, random_state=0, checkpoint=path, verbose=1)
     with monkeypatch.context() as patch:
         patch.setattr(cluster.ECM, "_report", stop_after(4))
@@ -159,7 +159,7 @@ def test_how_many_workers_there_are_makes_no_other_fit(stopped, X):
 
 
 def test_data_on_disk_are_known_by_all_their_rows_too(tmp_path, monkeypatch, X):
-    monkeypatch.setattr("evlearn.cluster.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
     path = tmp_path / "fit.checkpoint"
 
     def chunks(change=0.0):

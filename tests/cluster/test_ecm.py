@@ -10,8 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 import evlearn
 from evlearn import cluster
 from evlearn.belief import FocalSets
-from evlearn.cluster.adaptive import AdaptiveModel, round_metrics
-from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
+from evlearn.cluster.centroids.adaptive import AdaptiveModel, round_metrics
+from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
+from evlearn.cluster.set_costs import SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
 from papers import ECM
 

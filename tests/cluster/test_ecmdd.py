@@ -14,10 +14,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn.cluster import ECMdd
 from evlearn.datasets import make_fourclass
-from evlearn.endings import CollapseWarning
+from evlearn.exceptions import CollapseWarning
 
 cut_off = pytest.mark.filterwarnings("ignore:the medoids still changed:sklearn.exceptions.ConvergenceWarning")
-pytestmark = pytest.mark.filterwarnings("ignore::evlearn.endings.CollapseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::evlearn.exceptions.CollapseWarning")
 seeds = st.integers(0, 10_000)
 kinds = st.sampled_from(["single", "weighted"])
 
@@ -266,7 +266,7 @@ def test_every_cluster_has_a_medoid_of_its_own_in_any_dimension(n_features, n_cl
     assert 1.1 <= model.beta_ <= 2
 
 
-@pytest.mark.filterwarnings("always::evlearn.endings.CollapseWarning")
+@pytest.mark.filterwarnings("always::evlearn.exceptions.CollapseWarning")
 def test_medoids_that_clusters_share_are_said():
     X = np.repeat([[0.0, 0.0], [5.0, 5.0]], 10, axis=0)
     with pytest.warns(CollapseWarning, match="n_clusters=3 were asked for, and only 2 different medoids"):

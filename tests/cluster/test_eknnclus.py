@@ -24,9 +24,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from evlearn import belief as bf
 from evlearn.belief import FocalSets
 from evlearn.cluster import EKNNClus
-from evlearn.cluster.neighbor_evidence import Support, combine_evidence, search_labels
+from evlearn.cluster.neighbors.label_search import Support, combine_evidence, search_labels
 from evlearn.datasets import make_fourclass
-from evlearn.endings import CollapseWarning
+from evlearn.exceptions import CollapseWarning
 
 one_cluster = pytest.mark.filterwarnings("ignore:all objects are in one cluster:UserWarning")
 seeds = st.integers(0, 10_000)

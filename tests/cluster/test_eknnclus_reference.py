@@ -6,8 +6,8 @@ from scipy.sparse import csr_array
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import EKNNClus
-from evlearn.cluster.neighbor_evidence import Support, combine_evidence, search_labels
-from evlearn.cluster.neighbors import find_neighbors
+from evlearn.cluster.neighbors.label_search import Support, combine_evidence, search_labels
+from evlearn.cluster.neighbors.search import find_neighbors
 
 CASES = {
     "EkNNclus_fourclass_K60": {"q": 0.9, "power": 2},

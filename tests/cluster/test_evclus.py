@@ -20,10 +20,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn.belief import FocalSets
 from evlearn.cluster import EVCLUS
-from evlearn.cluster.irqp import Penalty
 from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints.penalty import Penalty
 from evlearn.datasets import load_butterfly, make_bananas, make_fourclass
-from evlearn.endings import CollapseWarning
+from evlearn.exceptions import CollapseWarning
 
 SOLVERS = ["exact", "stochastic", "landmark"]
 
@@ -194,7 +194,7 @@ def test_it_works_in_a_pipeline(blobs):
     assert adjusted_rand_score(y, labels) > 0.75
 
 
-@pytest.mark.filterwarnings("ignore::evlearn.endings.CollapseWarning")  # too few partners for four clusters
+@pytest.mark.filterwarnings("ignore::evlearn.exceptions.CollapseWarning")  # too few partners for four clusters
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "cosine"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_other_metrics_work_with_sampled_pairs_and_prediction(blobs, metric, solver):
@@ -447,7 +447,7 @@ def test_an_interrupted_fit_keeps_the_best_state_so_far():
     assert "interrupted after" in err
 
 
-@pytest.mark.filterwarnings("ignore::evlearn.endings.CollapseWarning")  # too few partners to find six clusters
+@pytest.mark.filterwarnings("ignore::evlearn.exceptions.CollapseWarning")  # too few partners to find six clusters
 def test_a_stochastic_fit_that_has_not_settled_does_not_claim_to_have():
     # Pure noise with few partners: averages of five sweeps go on moving by more than the tolerance.
     X = np.random.default_rng(0).standard_normal((60, 8))

@@ -8,13 +8,15 @@ from sklearn.preprocessing import StandardScaler
 
 from evlearn import belief as bf
 from evlearn.cluster import EVCLUS
-from evlearn.cluster.pairs import draw_partners
+from evlearn.cluster.pairwise.partners import draw_partners
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import load_butterfly
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore::evlearn.endings.CollapseWarning"),  # of S2 with the quantile of the papers
+    pytest.mark.filterwarnings(
+        "ignore::evlearn.exceptions.CollapseWarning"
+    ),  # of S2 with the quantile of the papers
 ]
 
 

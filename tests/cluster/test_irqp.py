@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from evlearn.belief import FocalSets
-from evlearn.cluster.irqp import Penalty, descend, random_masses, stratified
-from evlearn.cluster.pairs import AllPairs
+from evlearn.cluster.focal_families import random_masses
+from evlearn.cluster.pairwise.irqp import descend, stratified
+from evlearn.cluster.pairwise.pair_graph import AllPairs
 from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints.penalty import Penalty
 
 SETS = FocalSets.full(2)
 FIRST, SECOND, EITHER = np.eye(4)[1:]

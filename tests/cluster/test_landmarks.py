@@ -6,9 +6,9 @@ from scipy.spatial.distance import cdist
 
 from evlearn.belief import FocalSets
 from evlearn.cluster import EVCLUS
-from evlearn.cluster.irqp import random_masses
-from evlearn.cluster.landmarks import LandmarkModel
-from evlearn.cluster.pairs import Transform
+from evlearn.cluster.focal_families import random_masses
+from evlearn.cluster.pairwise.landmarks import LandmarkModel
+from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.datasets import make_fourclass
 
 SETS = FocalSets.simple(3)
@@ -35,13 +35,3 @@ def test_prediction_from_dissimilarities_is_prediction_from_attributes():
     np.testing.assert_allclose(
         square.predict_mass(cdist(new, training)).masses, fitted.predict_mass(new).masses, rtol=0, atol=1e-6
     )
-
-
-@pytest.mark.parametrize("kind", ["exponential", "linear"])
-def test_rows_from_which_something_is_taken_off_are_seen_as_they_were(kind):
-    random = np.random.RandomState(0)
-    rows, landmarks, origin = (random.standard_normal(shape) for shape in ((20, 2), (8, 2), 2))
-    masses = random_masses(8, len(SETS), random)
-    model = LandmarkModel(np.arange(8), landmarks, masses, SETS, Transform(kind, 2.0), "euclidean")
-    moved = model.seen_from(origin).assign(rows - origin)
-    np.testing.assert_allclose(moved, model.assign(rows), rtol=0, atol=1e-8)

@@ -8,9 +8,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evlearn
 from evlearn.cluster import MergedMixture
-from evlearn.cluster.merged_mixture import merge
+from evlearn.cluster.model_based.merged_mixture import merge
 from evlearn.datasets import make_bananas
-from evlearn.endings import CollapseWarning
+from evlearn.exceptions import CollapseWarning
 
 
 @pytest.mark.filterwarnings("ignore:clusters .* have one sample at most")

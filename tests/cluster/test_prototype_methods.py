@@ -219,7 +219,7 @@ def test_too_few_iterations_are_reported(blobs, method):
 
 def interrupt_at(monkeypatch, number):
     """Let the user lose patience in the pass over the data of that number, whatever start it belongs to."""
-    from evlearn.cluster import descent
+    from evlearn.cluster.centroids import alternation as descent
 
     calls = iter(range(1, 10_000))
     plain = descent.collect
@@ -278,7 +278,7 @@ def test_an_interrupt_in_the_choice_of_pairs_keeps_the_simple_fit(blobs, monkeyp
     def impatient(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evlearn.cluster.prototype_clusterer.cluster_similarity", impatient)
+    monkeypatch.setattr("evlearn.cluster.centroids.clusterer.cluster_similarity", impatient)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = make("ECM", focal_sets="neighbor_pairs").fit(blobs[0])
     np.testing.assert_array_equal(model.masses_, make("ECM", focal_sets="simple").fit(blobs[0]).masses_)

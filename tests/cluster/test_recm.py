@@ -16,9 +16,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn import cluster
 from evlearn.belief import FocalSets
-from evlearn.cluster.prototypes import Coordinates, EuclideanModel, SetCosts
-from evlearn.cluster.relational import RelationalModel
-from evlearn.cluster.squares import missing_to_euclidean
+from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
+from evlearn.cluster.relational.squared_dissimilarities import missing_to_euclidean
+from evlearn.cluster.relational.weighted_means import RelationalModel
+from evlearn.cluster.set_costs import SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
 from papers import RECM
 
@@ -228,7 +229,7 @@ def test_prediction_of_training_objects_is_the_fit(blobs, nonmetric, squared):
 def test_prediction_walks_through_many_objects_in_blocks(blobs, monkeypatch):
     X = blobs[0]
     model = RECM(4, random_state=0).fit(X)
-    monkeypatch.setattr("evlearn.cluster.recm._BLOCK_NUMBERS", 7 * len(X))
+    monkeypatch.setattr("evlearn.cluster.relational.recm._BLOCK_NUMBERS", 7 * len(X))
     np.testing.assert_allclose(model.predict_mass(X).masses, model.masses_, rtol=0, atol=1e-12)
 
 
@@ -438,7 +439,7 @@ def test_an_interrupted_fit_keeps_the_best_state_so_far():
 
 def interrupt_at(monkeypatch, number):
     """Let the user lose patience in the iteration of that number, whatever start it belongs to."""
-    from evlearn.cluster import recm
+    from evlearn.cluster.relational import recm
 
     calls = iter(range(1, 1000))
     plain = recm.RelationalModel.solve

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evlearn.cluster.starts import typical_distance
+from evlearn.cluster.centroids.starts import typical_distance
 
 
 def by_all_pairs(X):

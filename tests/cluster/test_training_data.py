@@ -12,9 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from evlearn import load_model, save_model
 from evlearn.cluster import BPEC, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
-from evlearn.cluster.pipelines import partition_of
-from evlearn.cluster.training_data import digest_of_data
 from evlearn.ensemble import CredalEnsemble
+from evlearn.partition.estimators import digest_of_data, partition_of
 
 random = np.random.RandomState(0)
 X = np.vstack([random.normal(size=(15, 2)), random.normal(size=(15, 2)) + 5])

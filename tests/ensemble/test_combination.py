@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 
 from evlearn.belief import FocalSets
 from evlearn.cluster import ECM
-from evlearn.cluster.irqp import random_masses
+from evlearn.cluster.focal_families import random_masses
 from evlearn.ensemble import combine_partitions
 from evlearn.ensemble.combination import _statements
 from evlearn.ensemble.fusion import fuse

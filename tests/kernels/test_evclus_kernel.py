@@ -6,8 +6,8 @@ from evlearn.kernels.evclus import gather_graph, residuals_graph, sweep_all_pair
 from evlearn.kernels.simplex_qp import solve_many
 
 from evlearn.belief import FocalSets
-from evlearn.cluster.irqp import Penalty
 from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints.penalty import Penalty
 
 FAMILIES = [FocalSets.full(1), FocalSets.full(2), FocalSets.simple(3), FocalSets.simple(4), FocalSets.simple(5)]
 FAMILIES += [FocalSets.full(3), FocalSets.pairs(4), FocalSets.simple(15), FocalSets.simple(40)]

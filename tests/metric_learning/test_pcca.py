@@ -19,8 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from evlearn.cluster import CECM, ECM, EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_circles, make_fourclass
-from evlearn.metric_learning import PCCA, KernelFDA, KernelPCCA
-from evlearn.metric_learning import known as known_module
+from evlearn.metric_learning import PCCA, KernelFDA, KernelPCCA, supervision
 from evlearn.metric_learning.pair_loss import PairLoss, descend
 
 METHODS = [PCCA, KernelPCCA]
@@ -340,7 +339,7 @@ def test_of_many_labels_some_pairs_are_drawn(iris, monkeypatch):
         drawn.append(original(*arguments, **settings))
         return drawn[-1]
 
-    monkeypatch.setattr(known_module, "MOST_PAIRS", 500)
+    monkeypatch.setattr(supervision, "MOST_PAIRS", 500)
     monkeypatch.setattr(PairwiseConstraints, "sample", sample)
     z = PCCA(random_state=0).fit(X, y).transform(X)
     assert [len(one) for one in drawn] == [500]

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score, confusion_matrix
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from evlearn.endings import CollapseWarning
+from evlearn.exceptions import CollapseWarning
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.covariance_models import MODELS, MULTIVARIATE, n_free_parameters
 from evlearn.mixture.em import Mixture, posterior, run_em

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evlearn.belief import FocalSets
-from evlearn.cluster.pairs import Transform
+from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.neural.losses import Losses
 from evlearn.neural.network import LINKS, EvidentialNetwork, OutlierLink, layers
 from evlearn.neural.objects import exponential_targets

@@ -21,14 +21,14 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from evlearn.archives import header_array, read_archive, write_archive
 from evlearn.belief import FocalSets
 from evlearn.cluster import EVCLUS
-from evlearn.cluster.checkpoints import _digest
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS
 from evlearn.plotting import MassContourDisplay, ObjectiveDisplay, ShepardDisplay
+from evlearn.utils.archives import header_array, read_archive, write_archive
+from evlearn.utils.checkpoints import _digest
 
 X, Y = make_fourclass(200, random_state=0)
 MANY = make_fourclass(2000, random_state=1)[0]
@@ -380,8 +380,8 @@ SCRIPT = """
     import sys, warnings
     import numpy as np
     warnings.simplefilter("ignore")
-    import evlearn.cluster.checkpoints
-    evlearn.cluster.checkpoints._SECONDS = 0.0  # a checkpoint after every epoch
+    import evlearn.utils.checkpoints
+    evlearn.utils.checkpoints._SECONDS = 0.0  # a checkpoint after every epoch
     from evlearn.neural import NNEVCLUS
     data, checkpoint, result = sys.argv[1:]
     model = NNEVCLUS(4, max_iter=60, patience=60, random_state=1, checkpoint=checkpoint, outlier_model="svm")
@@ -416,7 +416,7 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bits(tmp_path):
 
 
 def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("evlearn.cluster.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
 
     def stop(self, number, loss):
         if number == 2:
@@ -470,7 +470,7 @@ def manhattan(one, other):
     ],
 )
 def test_a_checkpoint_whose_numbers_do_not_fit_the_network_is_refused(tmp_path, monkeypatch, change, reason):
-    monkeypatch.setattr("evlearn.cluster.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
     path, rows = tmp_path / "state", MANY[:300]
     model = NNEVCLUS(2, solver="rmsprop", init="random", checkpoint=path, random_state=0, verbose=1)
 
@@ -700,7 +700,7 @@ def test_networks_that_draw_repeat_with_the_seed_and_leave_the_draws_of_the_user
 
 @quick
 def test_a_training_with_draws_goes_on_from_its_checkpoint_as_if_nothing_had_been(tmp_path, monkeypatch):
-    monkeypatch.setattr("evlearn.cluster.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
 
     class Interrupted(NNEVCLUS):
         def _report(self, number, loss):
@@ -719,7 +719,7 @@ def test_a_training_with_draws_goes_on_from_its_checkpoint_as_if_nothing_had_bee
 
 @quick
 def test_layers_that_are_not_trained_may_be_in_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr("evlearn.cluster.checkpoints._SECONDS", 0.0)
+    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
     network = with_dropout()
     network[0].requires_grad_(False)
     model = NNEVCLUS(

@@ -14,9 +14,9 @@ from sklearn.svm import OneClassSVM
 from evlearn.belief import FocalSets
 from evlearn.constraints import PairwiseConstraints
 from evlearn.neural import NNEVCLUS
-from evlearn.neural.known import Known
 from evlearn.neural.losses import Losses
 from evlearn.neural.network import EvidentialNetwork, OutlierLink, layers
+from evlearn.neural.side_information import Known
 from evlearn.neural.training import known_loss, train_whole
 
 CASES = {

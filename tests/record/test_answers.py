@@ -179,7 +179,7 @@ def test_samples_half_way_between_clusters_are_torn_in_any_number_of_features(me
 
 
 @pytest.mark.parametrize("method", ["ECM", "CCM"])
-@pytest.mark.filterwarnings("ignore::evlearn.endings.CollapseWarning")
+@pytest.mark.filterwarnings("ignore::evlearn.exceptions.CollapseWarning")
 def test_one_cloud_is_never_three_sure_clusters(method):
     found = answers.attempt_special(method, answers_data.CLOUDS["one cloud, 10 features"], 3, 0)
     assert found["others_sure"] < 0.1

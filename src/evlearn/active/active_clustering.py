@@ -17,9 +17,9 @@ from evlearn.active.strategies import STRATEGIES, most_doubtful_first
 from evlearn.cluster import CECM, EVCLUS
 from evlearn.cluster.base import with_seed
 from evlearn.constraints import PairwiseConstraints
-from evlearn.endings import warn_caller, whole_or_nothing
-from evlearn.parameters import check_choice, check_integer
 from evlearn.partition import CredalPartition
+from evlearn.utils.convergence import warn_caller, whole_or_nothing
+from evlearn.utils.validation import check_choice, check_integer
 
 # Of the objects about as sure of a cluster as the surest, the one that most is known about stands for it.
 _ABOUT_AS_SURE = 0.99

@@ -9,7 +9,7 @@ import numpy as np
 
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairs import contains, keys_of_pairs
-from evlearn.files import check_folder, replacing
+from evlearn.utils.files import check_folder, replacing
 
 _MOST_OBJECTS = 2**31  # pairs of larger numbers have no key
 _HEADER = ["first", "second", "answer"]

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evlearn.belief.types import FloatArray, IntArray
 from evlearn.partition import CredalPartition
+from evlearn.utils.typing import FloatArray, IntArray
 
 
 def doubt(partition: CredalPartition) -> FloatArray:

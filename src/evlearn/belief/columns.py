@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from evlearn.belief.focal_sets import FocalSets
 from evlearn.belief.notation import Frame, SetLike, read_frame, read_set, read_table
-from evlearn.belief.types import FloatArray
 from evlearn.belief.validation import as_mass_array
+from evlearn.utils.typing import FloatArray
 
 
 def arrange(

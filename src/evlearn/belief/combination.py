@@ -24,8 +24,8 @@ from evlearn.belief.transforms import (
     mass_from_weights,
     superset_inverse,
 )
-from evlearn.belief.types import FloatArray
 from evlearn.belief.validation import check_masses
+from evlearn.utils.typing import FloatArray
 
 Sources = Sequence[npt.ArrayLike] | npt.NDArray[np.floating]
 

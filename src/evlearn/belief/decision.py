@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from evlearn.belief.focal_sets import FocalSets
 from evlearn.belief.revision import is_contradictory
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.belief.validation import as_mass_array
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: The rules that weigh a set by its best, worst, mean ... loss.
 CRITERIA = ("pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility")

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evlearn.belief.notation import Frame, SetLike, label, read_frame, read_set, read_table
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _Kind = TypeVar("_Kind", bound=np.generic)
 _LARGEST_FULL_FRAME = 20

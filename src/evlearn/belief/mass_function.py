@@ -13,8 +13,8 @@ from evlearn.belief import combination, measures, revision, transforms
 from evlearn.belief.columns import expand
 from evlearn.belief.focal_sets import FocalSets
 from evlearn.belief.notation import Frame, SetLike
-from evlearn.belief.types import FloatArray
 from evlearn.belief.validation import as_mass_array
+from evlearn.utils.typing import FloatArray
 
 _RULES = MappingProxyType(
     {

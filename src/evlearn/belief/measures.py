@@ -5,8 +5,8 @@ import numpy.typing as npt
 
 from evlearn.belief.focal_sets import FocalSets
 from evlearn.belief.transforms import belief
-from evlearn.belief.types import FloatArray
 from evlearn.belief.validation import as_mass_array
+from evlearn.utils.typing import FloatArray
 
 _LARGEST_BELIEF_FRAME = 16
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from evlearn.belief.types import BoolArray
+from evlearn.utils.typing import BoolArray
 
 #: The frame: its number of elements, or their names.
 Frame: TypeAlias = int | Sequence[str]

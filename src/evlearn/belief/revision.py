@@ -6,8 +6,8 @@ import numpy.typing as npt
 from evlearn.belief.focal_sets import FocalSets
 from evlearn.belief.notation import SetLike
 from evlearn.belief.transforms import contour
-from evlearn.belief.types import BoolArray, FloatArray
 from evlearn.belief.validation import as_mass_array
+from evlearn.utils.typing import BoolArray, FloatArray
 
 
 def discount(masses: npt.ArrayLike, focal_sets: FocalSets, rate: npt.ArrayLike) -> FloatArray:

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evlearn.belief.focal_sets import FocalSets
-from evlearn.belief.types import FloatArray
 from evlearn.belief.validation import as_mass_array
+from evlearn.utils.typing import FloatArray
 
 #: Inversions may leave rounding noise of this size below zero; anything larger is an error of the input.
 _NOISE = 1e-12

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evlearn.belief.focal_sets import FocalSets
-from evlearn.belief.types import FloatArray
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import FloatArray
 
 #: How far a row may be from summing to one, in double and in single precision.
 _SUM_TOLERANCE = {8: 1e-6, 4: 1e-4}

@@ -69,7 +69,6 @@ class DaskRows(Rows):
         self.array = array
         self.n_rows, self.n_features = array.shape
         self.dtype = np.dtype(array.dtype)
-        self.origin = np.zeros(self.n_features)
         self.feature_names = feature_names
         self.in_memory = False
         self._client = client

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 
 from evlearn.blocks.scratch import MappedFile, Scratch, spill
 from evlearn.blocks.targets import Target
-from evlearn.slices import task_slices
+from evlearn.utils.chunks import task_slices
 
 Function = Callable[..., Any]
 _LOCK = threading.Lock()
@@ -28,8 +28,6 @@ class Rows(ABC):
         Single or double precision.
     feature_names : ndarray of str or None
         The names of the columns, where there are any.
-    origin : ndarray of shape (n_features,)
-        What has been subtracted from every row.
     in_memory : bool
         Whether the rows are an array in memory, or a memory map, as the user gave it.
     """
@@ -38,7 +36,6 @@ class Rows(ABC):
     n_features: int
     dtype: np.dtype[Any]
     feature_names: Any
-    origin: Any
     in_memory: bool
 
     @abstractmethod
@@ -128,8 +125,6 @@ class ArrayRows(Rows):
     ----------
     source : ndarray or MappedFile
         The rows.
-    origin : ndarray or None, default=None
-        What has been subtracted from every row; None means nothing.
     feature_names : ndarray of str or None, default=None
         The names of the columns.
     scratch : Scratch or None, default=None
@@ -142,14 +137,12 @@ class ArrayRows(Rows):
         self,
         source: Any,
         *,
-        origin: Any = None,
         feature_names: Any = None,
         scratch: Scratch | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         self.n_rows, self.n_features = source.shape
         self.dtype = np.dtype(source.dtype)
-        self.origin = np.zeros(self.n_features) if origin is None else origin
         self.feature_names = feature_names
         self.in_memory = not isinstance(source, MappedFile)
         self._source = source
@@ -316,6 +309,9 @@ def run_tasks(tasks: list[Any], n_jobs: int | None) -> list[Any]:
     list
         The results, in order.
     """
+    if len(tasks) == 1:  # of small data, and of samples: nobody is waiting for a second one
+        function, arguments, named = tasks[0]
+        return [function(*arguments, **named)]
     # Tasks are few and large: one by one and all at once, or an engine would leave workers without work.
     return list(Parallel(n_jobs=n_jobs, prefer="threads", batch_size=1, pre_dispatch="all")(tasks))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
 
 
 @dataclass(frozen=True)

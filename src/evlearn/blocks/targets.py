@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evlearn.blocks.scratch import MappedFile, Scratch
-from evlearn.files import check_folder, make_temporary, take_name
+from evlearn.utils.files import check_folder, make_temporary, take_name
 
 _LOCK = threading.Lock()
 

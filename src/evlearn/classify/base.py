@@ -10,15 +10,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn import belief
 from evlearn.belief import FocalSets
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.classify.labels import Labels, read_labels
-from evlearn.cluster.base import with_names_of
-from evlearn.endings import warn_if_unfinished
-from evlearn.lbfgs import Descent
-from evlearn.parameters import check_choice
 from evlearn.partition import SURE_LEVEL, CredalPartition
-from evlearn.slices import row_blocks
-from evlearn.threads import one_blas_thread
+from evlearn.partition.estimators import with_names_of
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.convergence import warn_if_unfinished
+from evlearn.utils.lbfgs import Descent
+from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.validation import check_choice
 
 #: What `EvidentialClassifier.decide` answers besides the number of a class.
 REFUSED, UNKNOWN = -1, -2

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from evlearn.belief.types import FloatArray, IntArray
 from evlearn.kernels.neighbors import LEAF, nearest
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import FloatArray, IntArray
 
 _NONE = np.iinfo(np.int32).max
 _TASK_LEAVES = 64

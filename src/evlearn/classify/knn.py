@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.belief.types import FloatArray
 from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.labels import Labels, read_share
 from evlearn.classify.neighbor_evidence import first_scales, make_evidence
-from evlearn.endings import whole_or_nothing
-from evlearn.lbfgs import Descent, descend
-from evlearn.parameters import check_flag, check_integer, check_real, check_shape
-from evlearn.threads import one_blas_thread
+from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.lbfgs import Descent, descend
+from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_flag, check_integer, check_real, check_shape
 
 _GRADIENT = 1e-9
 _FLOOR = 0.1

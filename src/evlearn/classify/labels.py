@@ -10,9 +10,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from evlearn.belief import FocalSets, contour, normalize, pignistic
-from evlearn.belief.types import FloatArray, IntArray
-from evlearn.parameters import check_real
 from evlearn.partition import CredalPartition
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_real
 
 
 @dataclass(frozen=True)

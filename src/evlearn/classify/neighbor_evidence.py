@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evlearn.belief import FocalSets, commonality, expand
-from evlearn.belief.types import FloatArray
 from evlearn.classify.labels import Labels, singletons_and_frame
-from evlearn.cluster.neighbor_evidence import weights_to_masses
+from evlearn.cluster.neighbors.label_search import weights_to_masses
 from evlearn.kernels.neighbor_loss import loss
-from evlearn.parameters import REMOTE, remoteness
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import REMOTE, remoteness
 
 _BLOCK = 1 << 18  # numbers in a block of work
 

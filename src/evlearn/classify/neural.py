@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.belief.types import FloatArray
 from evlearn.classify.labels import Labels, read_share, singletons_and_frame
 from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of
 from evlearn.classify.prototype_networks import ENNLoss, ENNParameters
-from evlearn.endings import whole_or_nothing
-from evlearn.parameters import check_flag, check_integer, check_real
+from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_flag, check_integer, check_real
 
 _BLUR = 0.1
 

@@ -9,14 +9,14 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from evlearn.belief.types import FloatArray
 from evlearn.classify.base import LARGEST, EvidentialClassifier
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_networks import pack, squared_distances, unpack
-from evlearn.endings import warn_of_collapse
-from evlearn.lbfgs import Descent, descend
-from evlearn.parameters import check_flag, check_integer, check_real, refuse_remote
-from evlearn.threads import one_blas_thread
+from evlearn.utils.convergence import warn_of_collapse
+from evlearn.utils.lbfgs import Descent, descend
+from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_flag, check_integer, check_real, refuse_remote
 
 _GRADIENT = 1e-8
 # Starts that are added where a network has learned nothing, and the share of the error that it has to take away.

@@ -11,8 +11,8 @@ from typing import TypeVar
 import numpy as np
 from scipy.special import expit, log_softmax, logsumexp
 
-from evlearn.belief.types import FloatArray
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import FloatArray
 
 #: The most that a prototype can say: less than everything, so that two of them never contradict each other fully.
 MOST = 0.99

@@ -6,13 +6,13 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.belief.types import FloatArray
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of
 from evlearn.classify.prototype_networks import RBFLoss, RBFParameters
 from evlearn.classify.weights_of_evidence import combine_evidence, sets_of_evidence
-from evlearn.endings import whole_or_nothing
-from evlearn.parameters import check_integer, check_real
+from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_integer, check_real
 
 
 class EvidentialRBFClassifier(PrototypeClassifier):

@@ -15,11 +15,10 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray
-from evlearn.cluster.base import with_names_of
-from evlearn.cluster.pipelines import split_pipeline
 from evlearn.partition import CredalPartition
-from evlearn.slices import row_blocks
+from evlearn.partition.estimators import split_pipeline, with_names_of
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import FloatArray
 
 _MOST_CLASSES = 12
 _NEVER = -1e5  # the logarithm of nothing, which may still be multiplied by zero

@@ -1,17 +1,17 @@
 """Evidential clustering methods."""
 
-from evlearn.cluster.belief_peaks import DeltaBel, delta_bel
-from evlearn.cluster.bootclus import BootClus
-from evlearn.cluster.bpec import BPEC
-from evlearn.cluster.ccm import CCM
-from evlearn.cluster.cecm import CECM
-from evlearn.cluster.ecm import ECM
-from evlearn.cluster.ecmdd import ECMdd
-from evlearn.cluster.eknnclus import EKNNClus
-from evlearn.cluster.evclus import EVCLUS
-from evlearn.cluster.intervals import PairIntervals
-from evlearn.cluster.merged_mixture import MergedMixture
-from evlearn.cluster.recm import RECM
+from evlearn.cluster.centroids.bpec import BPEC
+from evlearn.cluster.centroids.ccm import CCM
+from evlearn.cluster.centroids.cecm import CECM
+from evlearn.cluster.centroids.ecm import ECM
+from evlearn.cluster.model_based.bootclus import BootClus
+from evlearn.cluster.model_based.intervals import PairIntervals
+from evlearn.cluster.model_based.merged_mixture import MergedMixture
+from evlearn.cluster.neighbors.belief_peaks import DeltaBel, delta_bel
+from evlearn.cluster.neighbors.eknnclus import EKNNClus
+from evlearn.cluster.pairwise.evclus import EVCLUS
+from evlearn.cluster.relational.ecmdd import ECMdd
+from evlearn.cluster.relational.recm import RECM
 
 __all__ = [
     "BPEC",

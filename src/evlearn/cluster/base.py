@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
-from evlearn.cluster.training_data import digest_of_data
 from evlearn.partition import SURE_LEVEL, CredalPartition
+from evlearn.partition.estimators import digest_of_data, with_names_of
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 
 class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -106,31 +106,6 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             self.credal_partition_ = with_names_of(X, self.credal_partition_)
             if not self._predicts_its_fit:
                 self._fitted_to = digest_of_data(X)
-
-
-def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:
-    """A partition with the index of a pandas frame, where it has any but the plain numbers of rows.
-
-    Parameters
-    ----------
-    X : object
-        The data, a frame or not.
-    partition : CredalPartition
-        The partition of its rows.
-
-    Returns
-    -------
-    CredalPartition
-        The same partition, with the index of the frame.
-    """
-    index = getattr(X, "index", None) if hasattr(X, "iloc") else None
-    if index is None or _counts_rows(index):
-        return partition
-    return partition.rename(object_names=index)
-
-
-def _counts_rows(index: Any) -> bool:
-    return type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
 
 
 def with_seed(estimator: Any, random: np.random.RandomState) -> Any:

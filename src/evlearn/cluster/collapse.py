@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.belief.types import FloatArray, IntArray
-from evlearn.endings import warn_of_collapse
+from evlearn.utils.convergence import warn_of_collapse
+from evlearn.utils.typing import FloatArray, IntArray
 
 #: Prototypes that are nearer to each other than this share of the width of a cluster are one.
 _COINCIDENT = 0.1

@@ -3,24 +3,25 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray
 from evlearn.blocks import ArrayRows, Rows, open_rows
 from evlearn.blocks.dask_rows import DaskRows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out, make_target
-from evlearn.cluster.base import EvidentialClusterer, with_names_of
-from evlearn.files import naming
+from evlearn.cluster.base import EvidentialClusterer
 from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
-from evlearn.slices import row_blocks
-from evlearn.threads import one_blas_thread
+from evlearn.partition.estimators import with_names_of
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.files import naming
+from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import FloatArray
 
 # Rows that are compared with known objects at a time.
 _BLOCK_ROWS = 256
@@ -50,20 +51,6 @@ class RowModel(Protocol):
             Masses, in the precision of the rows.
         """
 
-    def seen_from(self, origin: Any) -> "RowModel":
-        """The same model, for rows from which something has been subtracted already.
-
-        Parameters
-        ----------
-        origin : ndarray of shape (n_features,)
-            What has been subtracted.
-
-        Returns
-        -------
-        RowModel
-            The model.
-        """
-
 
 @dataclass(frozen=True, kw_only=True)
 class BlockModel:
@@ -75,28 +62,10 @@ class BlockModel:
         The masses of the known objects.
     focal_sets : FocalSets
         What their columns stand for.
-    origin : float or ndarray of shape (n_features,), default=0.0
-        What has been subtracted from rows.
     """
 
     masses: FloatArray
     focal_sets: FocalSets
-    origin: Any = 0.0
-
-    def seen_from(self, origin: Any) -> Self:
-        """The same model, for rows from which something has been subtracted already.
-
-        Parameters
-        ----------
-        origin : ndarray of shape (n_features,)
-            What has been subtracted.
-
-        Returns
-        -------
-        BlockModel
-            The model.
-        """
-        return replace(self, origin=self.origin + origin)
 
     def assign(self, rows: Any, weights: Any = None) -> FloatArray:
         """The masses of rows.
@@ -115,7 +84,7 @@ class BlockModel:
         """
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         for block in row_blocks(len(rows), _BLOCK_ROWS):
-            out[block] = self.masses_of((rows[block] + self.origin).astype(rows.dtype, copy=False))
+            out[block] = self.masses_of(rows[block])
         return out
 
     def masses_of(self, rows: FloatArray) -> FloatArray:
@@ -259,7 +228,7 @@ class RowwiseClusterer(EvidentialClusterer):
             self._no_masses = f"the masses are in {os.fspath(partition)}"
 
     def _masses(self, rows: Rows, out: str | os.PathLike[str] | None) -> Any:
-        model = self._model.seen_from(rows.origin)
+        model = self._model
         shape = (len(rows), len(self.focal_sets_))
         if isinstance(rows, DaskRows) and out is None:
             return rows.lazy(model.assign, shape[1], rows.dtype)
@@ -279,7 +248,7 @@ class RowwiseClusterer(EvidentialClusterer):
             return self._viewed(rows, method, dtype, rule)
 
     def _viewed(self, rows: Rows, method: str, dtype: Any, rule: Any = "plausibility") -> Any:
-        view = _View(self._model.seen_from(rows.origin), method, rule)
+        view = _View(self._model, method, rule)
         if isinstance(rows, DaskRows):
             n_columns = None if method == "to_hard" else self.focal_sets_.frame_size
             return rows.lazy(view, n_columns, rows.dtype if dtype is None else dtype)

@@ -18,19 +18,19 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evlearn.belief.notation import written
-from evlearn.belief.types import FloatArray
 from evlearn.blocks import open_rows
 from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, RECM
-from evlearn.cluster.pipelines import predicted_partition, split_pipeline
 from evlearn.command_line.progress import Progress
 from evlearn.command_line.results import check_output, open_writer
 from evlearn.command_line.sample import Sample
 from evlearn.command_line.tables import Chunk, Table, open_table
 from evlearn.model_files import load_model, save_model
 from evlearn.partition import SURE_LEVEL, CredalPartition, PartitionSummary
+from evlearn.partition.estimators import predicted_partition, split_pipeline
 from evlearn.partition.verdict import level_for
 from evlearn.reporting.objects import Objects
 from evlearn.reporting.report import NO_PICTURES, can_draw, write_report
+from evlearn.utils.typing import FloatArray
 
 METHODS = {"ccm": CCM, "ecm": ECM, "bpec": BPEC, "evclus": EVCLUS, "recm": RECM}
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")

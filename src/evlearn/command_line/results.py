@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from evlearn.blocks.targets import need_pyarrow
-from evlearn.files import replacing
 from evlearn.partition import SURE_LEVEL, CredalPartition
+from evlearn.utils.files import replacing
 
 #: How text begins that a spreadsheet computes.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

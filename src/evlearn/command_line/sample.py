@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from evlearn.belief.types import FloatArray
 from evlearn.command_line.tables import Chunk
 from evlearn.partition import CredalPartition
+from evlearn.utils.typing import FloatArray
 
 
 class Sample:

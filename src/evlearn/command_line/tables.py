@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evlearn.belief.notation import written
-from evlearn.belief.types import BoolArray, FloatArray
 from evlearn.blocks.parquet import open_dataset
+from evlearn.utils.typing import BoolArray, FloatArray
 
 _CHUNK_ROWS = 50_000
 _SAMPLE_ROWS = 1000

@@ -4,8 +4,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from evlearn.belief.types import IntArray
 from evlearn.constraints.pairs import LARGEST_LIST, distinct, keys_of_pairs, pairs_of_keys
+from evlearn.utils.typing import IntArray
 
 _LONGEST_CHAIN = 20
 _CHAINS = 3

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.neighbors import NearestNeighbors
 
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.constraints.pairs import KeyArray, contains, keys_of_pairs, pairs_of_keys
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _CANDIDATES_PER_BLOCK = 1 << 19
 _VALUES_PER_BLOCK = 1 << 21

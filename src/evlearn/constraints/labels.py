@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evlearn.belief.types import BoolArray, IntArray
+from evlearn.utils.typing import BoolArray, IntArray
 
 
 def label_codes(labels: npt.ArrayLike, unlabelled: Any, name: str) -> IntArray:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evlearn.belief.types import BoolArray, IntArray
+from evlearn.utils.typing import BoolArray, IntArray
 
 #: Pairs of object numbers: an array of shape (n_pairs, 2), or any iterable of pairs.
 PairsLike: TypeAlias = npt.ArrayLike | Iterable[tuple[int, int]]

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array
 
-from evlearn.belief.types import IntArray
 from evlearn.constraints import closure, expansion
 from evlearn.constraints.labels import label_codes
 from evlearn.constraints.pairs import (
@@ -21,7 +20,8 @@ from evlearn.constraints.pairs import (
     keys_of_pairs,
     read_pairs,
 )
-from evlearn.parameters import check_sparse
+from evlearn.utils.typing import IntArray
+from evlearn.utils.validation import check_sparse
 
 
 class PairwiseConstraints:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evlearn.belief.types import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray
 
 _ROUND = [[1.0, 0.0], [0.0, 1.0]]
 _TILTED = [[1.0, 0.5], [0.5, 1.0]]

@@ -8,17 +8,17 @@ from sklearn.utils import check_random_state
 
 from evlearn import belief
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray, IntArray
-from evlearn.cluster.focal import make_focal_sets
-from evlearn.cluster.irqp import Descent, Report, random_masses
-from evlearn.cluster.pairs import ALL_PAIRS_UP_TO, check_partners, choose_pairs
-from evlearn.endings import warn_if_unfinished
+from evlearn.cluster.focal_families import make_focal_sets, random_masses
+from evlearn.cluster.pairwise.irqp import Descent, Report
+from evlearn.cluster.pairwise.partners import ALL_PAIRS_UP_TO, check_partners, choose_pairs
 from evlearn.ensemble.fusion import RULES, fuse
 from evlearn.ensemble.recovery import recover
-from evlearn.parameters import check_choice, check_integer, check_real
 from evlearn.partition import CredalPartition, PairMasses, align_clusters, as_credal
-from evlearn.slices import row_blocks
-from evlearn.threads import one_blas_thread
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.convergence import warn_if_unfinished
+from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_choice, check_integer, check_real
 
 # A few sweeps show which starts lead nowhere.
 _FIRST_SWEEPS = 5

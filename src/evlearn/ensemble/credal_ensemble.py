@@ -11,19 +11,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.base import with_seed
-from evlearn.cluster.irqp import Descent, stratified
+from evlearn.cluster.pairwise.irqp import Descent, stratified
 from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
-from evlearn.endings import warn_if_unfinished, whole_or_nothing
 from evlearn.ensemble.combination import check_combination, choose_sets, combine, numbered_like
 from evlearn.ensemble.fusion import fuse
-from evlearn.ensemble.members import fitted_partition, predicted_partition
 from evlearn.ensemble.recovery import recover_rows
-from evlearn.parameters import check_flag, check_range, refuse_remote
 from evlearn.partition import CredalPartition
+from evlearn.partition.estimators import fitted_partition, predicted_partition
 from evlearn.partition.relational import masses_of_block
+from evlearn.utils.convergence import warn_if_unfinished, whole_or_nothing
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_flag, check_range, refuse_remote
 
 _REFERENCE_OBJECTS = 500
 

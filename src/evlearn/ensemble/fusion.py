@@ -6,8 +6,8 @@ import numpy as np
 
 from evlearn import belief
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray
 from evlearn.partition import PairMasses
+from evlearn.utils.typing import FloatArray
 
 #: The frame of a pair: same cluster, or different clusters. Its sets are the fields of `PairMasses`.
 PAIR_FRAME = FocalSets.full(2)

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.belief.types import FloatArray
-from evlearn.cluster.pipelines import split_pipeline
 from evlearn.partition import CredalPartition
+from evlearn.partition.estimators import split_pipeline
+from evlearn.utils.typing import FloatArray
 
 
 def fitted_partition(clusterer: Any, X: Any) -> CredalPartition:

@@ -13,12 +13,12 @@ problems find the partition, as in EVCLUS.
 import numpy as np
 
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray, IntArray
-from evlearn.cluster.irqp import Descent, Report, descend, rows_against
-from evlearn.cluster.pairs import pairs_with_targets
+from evlearn.cluster.pairwise.irqp import Descent, Report, descend, rows_against
+from evlearn.cluster.pairwise.pair_graph import pairs_with_targets
 from evlearn.ensemble.fusion import PAIR_FRAME
 from evlearn.partition import PairMasses
 from evlearn.partition.relational import pair_forms
+from evlearn.utils.typing import FloatArray, IntArray
 
 
 def _weights() -> FloatArray:

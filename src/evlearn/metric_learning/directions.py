@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.linalg import eigh
 
-from evlearn.belief.types import FloatArray, IntArray
-from evlearn.parameters import check_integer
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_integer
 
 #: Makes scatter matrices between and within classes.
 Scatter: TypeAlias = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from evlearn.endings import whole_or_nothing
 from evlearn.metric_learning.directions import class_scatter, linear_features, number_of_features
 from evlearn.metric_learning.features import LinearFeatures
-from evlearn.metric_learning.known import known_classes
-from evlearn.parameters import check_real
-from evlearn.threads import one_blas_thread
+from evlearn.metric_learning.supervision import known_classes
+from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.validation import check_real
 
 
 class FDA(LinearFeatures):

@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evlearn.belief.types import FloatArray, IntArray
-from evlearn.endings import warn_if_unfinished
 from evlearn.metric_learning.pair_loss import Outcome
-from evlearn.parameters import check_choice, check_integer, check_range, check_real, refuse_remote
+from evlearn.utils.convergence import warn_if_unfinished
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
 
 #: The kernels that `pairwise_kernels` knows and that take any numbers, and "precomputed".
 KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed")

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.endings import whole_or_nothing
 from evlearn.metric_learning.directions import (
     best_directions,
     class_scatter,
@@ -13,9 +12,10 @@ from evlearn.metric_learning.directions import (
     with_signs,
 )
 from evlearn.metric_learning.features import KernelFeatures
-from evlearn.metric_learning.known import known_classes
-from evlearn.parameters import check_real
-from evlearn.threads import one_blas_thread
+from evlearn.metric_learning.supervision import known_classes
+from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.validation import check_real
 
 
 class KernelFDA(KernelFeatures):

@@ -6,12 +6,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from evlearn.constraints import PairwiseConstraints
-from evlearn.endings import whole_or_nothing
 from evlearn.metric_learning.directions import kernel_coordinates
 from evlearn.metric_learning.features import KernelFeatures, LearnsFromPairs
-from evlearn.metric_learning.known import known_pairs
 from evlearn.metric_learning.pair_loss import best_descent, only_constrained
-from evlearn.threads import one_blas_thread
+from evlearn.metric_learning.supervision import known_pairs
+from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.parallel import one_blas_thread
 
 
 class KernelPCCA(LearnsFromPairs, KernelFeatures):

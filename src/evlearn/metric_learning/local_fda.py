@@ -7,13 +7,13 @@ import numpy as np
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
-from evlearn.belief.types import FloatArray, IntArray
-from evlearn.endings import whole_or_nothing
 from evlearn.metric_learning.directions import linear_features, number_of_features
 from evlearn.metric_learning.features import LinearFeatures
-from evlearn.metric_learning.known import known_classes
-from evlearn.parameters import check_integer, check_real
-from evlearn.threads import one_blas_thread
+from evlearn.metric_learning.supervision import known_classes
+from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_integer, check_real
 
 
 class LocalFDA(LinearFeatures):

@@ -8,10 +8,10 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, dia_array
 from scipy.special import expit
 
-from evlearn import lbfgs
-from evlearn.belief.types import FloatArray, IntArray
 from evlearn.constraints import PairwiseConstraints
 from evlearn.metric_learning.directions import span
+from evlearn.utils import lbfgs
+from evlearn.utils.typing import FloatArray, IntArray
 
 _START = 1e-3
 _NOISE = 1e-2

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from evlearn.belief.types import BoolArray, FloatArray
 from evlearn.metrics.pairwise import (
     consistency_index,
     credal_rand_index,
     nonspecificity_index,
     sampled_credal_rand_index,
 )
-from evlearn.parameters import check_integer
 from evlearn.partition import CredalPartition, as_credal
+from evlearn.utils.typing import BoolArray, FloatArray
+from evlearn.utils.validation import check_integer
 
 _ALL_PAIRS_UP_TO = 2000
 _SAMPLED_PAIRS = 200_000

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evlearn.belief.decision import utility_of_sizes
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 
 def utility_discounted_accuracy(

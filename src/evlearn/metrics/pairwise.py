@@ -23,11 +23,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evlearn.belief.types import FloatArray
 from evlearn.partition import CredalPartition
 from evlearn.partition.conversions import read_labels
 from evlearn.partition.relational import PairMasses, masses_of_block, masses_of_pairs, pair_forms
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import FloatArray
 
 _TILE = 512
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

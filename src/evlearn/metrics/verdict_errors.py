@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evlearn.belief.types import BoolArray, IntArray
 from evlearn.metrics.risk_coverage import majorities
 from evlearn.partition import SURE_LEVEL, CredalPartition
+from evlearn.utils.typing import BoolArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,15 @@ from joblib import delayed
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from evlearn.belief.types import FloatArray
-from evlearn.endings import warn_caller
-from evlearn.jobs import run_jobs
 from evlearn.mixture.em import NOWHERE, Mixture, Outcome, posterior, run_em, runs_at_a_time
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.search import bic, simplest
 from evlearn.mixture.units import Units
-from evlearn.parameters import check_shape
-from evlearn.slices import row_blocks
-from evlearn.threads import one_blas_thread
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.convergence import warn_caller
+from evlearn.utils.parallel import one_blas_thread, run_jobs
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_shape
 
 # How many samples are drawn for one to which the model can be fitted, before that is given up.
 _DRAWS = 100

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evlearn.belief.types import FloatArray
+from evlearn.utils.typing import FloatArray
 
 # Covariances of a model, and where its inner iteration ended, for the next time.
 Found = tuple[FloatArray, Any]

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.kernels.gaussian import expectations, moments
 from evlearn.mixture.covariance_models import BALLS, MODELS, raised
-from evlearn.parameters import REMOTE
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.validation import REMOTE
 
 # What is left of an attribute is rounding below this share of its variance in the component, given the others, and
 # below the square of this share of its range among all objects.

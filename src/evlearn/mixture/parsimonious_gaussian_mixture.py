@@ -9,14 +9,14 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evlearn.belief.types import FloatArray
-from evlearn.endings import warn_if_unfinished, warn_of_collapse, whole_or_nothing
 from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL, n_free_parameters
 from evlearn.mixture.em import Mixture, Outcome, posterior
 from evlearn.mixture.search import Candidate, Settings, bic, least_variances, search
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
-from evlearn.parameters import check_choice, check_integer, check_range, check_real, refuse_remote
+from evlearn.utils.convergence import warn_if_unfinished, warn_of_collapse, whole_or_nothing
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
 
 
 class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]

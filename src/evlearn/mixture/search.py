@@ -6,12 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from joblib import delayed
 
-from evlearn.belief.types import FloatArray
-from evlearn.jobs import run_jobs
 from evlearn.mixture.covariance_models import n_free_parameters
 from evlearn.mixture.em import Mixture, Outcome, run_em, runs_at_a_time
-from evlearn.slices import row_blocks
-from evlearn.threads import one_blas_thread
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.parallel import one_blas_thread, run_jobs
+from evlearn.utils.typing import FloatArray
 
 # A smaller share of the whole variance is rounding.
 _ROUNDING = 1e-20

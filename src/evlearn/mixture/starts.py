@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 
-from evlearn.belief.types import FloatArray
+from evlearn.utils.typing import FloatArray
 
 Labels = NDArray[np.intp]
 

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evlearn.belief.types import FloatArray
 from evlearn.mixture.em import Mixture
+from evlearn.utils.typing import FloatArray
 
 
 class Units(NamedTuple):

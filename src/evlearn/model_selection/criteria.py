@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_score
 
-from evlearn.belief.types import FloatArray
 from evlearn.cluster import EVCLUS, EKNNClus, delta_bel
 from evlearn.model_selection.samples import Sample
 from evlearn.model_selection.selection import NUMBERS, VOTES, choose
+from evlearn.utils.typing import FloatArray
 
 # Of more objects, silhouettes and held-out pairs are those of so many.
 _MOST_OBJECTS = 2000

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from evlearn.belief.types import IntArray
 from evlearn.blocks.open import is_elsewhere
-from evlearn.endings import CollapseWarning
-from evlearn.parameters import check_integer, check_real
+from evlearn.exceptions import CollapseWarning
+from evlearn.utils.typing import IntArray
+from evlearn.utils.validation import check_integer, check_real
 
 _AUTO_SHARE = 0.8
 _AUTO_MOST = 5000

@@ -9,16 +9,16 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from evlearn.belief.types import FloatArray
 from evlearn.cluster import BootClus
-from evlearn.cluster.pipelines import split_pipeline
-from evlearn.endings import warn_caller
-from evlearn.jobs import run_jobs
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.model_selection.criteria import CRITERIA, Criterion, vote
 from evlearn.model_selection.samples import Sample, draw_samples
 from evlearn.model_selection.selection import NUMBERS, VOTES, ParameterSelection, check_enough
-from evlearn.parameters import check_choice, check_integer, check_real
+from evlearn.partition.estimators import split_pipeline
+from evlearn.utils.convergence import warn_caller
+from evlearn.utils.parallel import run_jobs
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_choice, check_integer, check_real
 
 #: What votes on the number of clusters if nobody says otherwise.
 _VOTERS = ("peaks", "eknnclus")

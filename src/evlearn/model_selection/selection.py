@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.belief.types import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray
 
 #: What estimators call their number of clusters.
 NUMBERS = ("n_clusters", "n_components")

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.belief.types import FloatArray, IntArray
 from evlearn.blocks import Rows
-from evlearn.cluster.pairs import Transform, distances_between, symmetric_dissimilarities
+from evlearn.cluster.dissimilarities import distances_between, symmetric_dissimilarities
+from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.neural.reading import some, take
-from evlearn.parameters import check_range
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_range
 
 _SCALE_SAMPLE = 2000
 

@@ -1,6 +1,6 @@
 """From rows to masses: a trained network with its reader."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray
 from evlearn.neural.network import EvidentialNetwork
 from evlearn.neural.reading import Reader
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import FloatArray
 
 _BLOCK_ROWS = 8192
 
@@ -33,21 +33,6 @@ class NeuralModel:
     reader: Reader
     network: EvidentialNetwork
     focal_sets: FocalSets
-
-    def seen_from(self, origin: FloatArray) -> "NeuralModel":
-        """The same model, for rows from which something has been subtracted already.
-
-        Parameters
-        ----------
-        origin : ndarray of shape (n_features,)
-            What has been subtracted.
-
-        Returns
-        -------
-        NeuralModel
-            The model.
-        """
-        return replace(self, reader=self.reader.seen_from(origin))
 
     def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
         """The masses of rows.

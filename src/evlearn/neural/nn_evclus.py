@@ -17,30 +17,32 @@ from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray
 from evlearn.blocks import Rows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
-from evlearn.cluster import pairs as pair_tools
-from evlearn.cluster.checkpoints import Checkpoint, identity_of
-from evlearn.cluster.focal import make_focal_sets
+from evlearn.cluster.dissimilarities import check_dissimilarities, symmetric_dissimilarities
+from evlearn.cluster.focal_families import make_focal_sets
+from evlearn.cluster.pairwise.pair_graph import TRANSFORMS
+from evlearn.cluster.pairwise.partners import draw_partners, read_partners
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairwise import check_constraints
-from evlearn.endings import warn_if_unfinished, whole_or_nothing
 from evlearn.neural.dissimilarity import make_dissimilarity, make_transform
 from evlearn.neural.exchange import agree, process_number
-from evlearn.neural.known import Known, find_guides, read_known
 from evlearn.neural.losses import Losses
 from evlearn.neural.model import NeuralModel
 from evlearn.neural.network import LINKS, EvidentialNetwork, OutlierLink, draw_weights, layers
 from evlearn.neural.objects import ArrayObjects, Objects, RowObjects
 from evlearn.neural.problem import Problem
 from evlearn.neural.reading import Reader, make_reader, some, take
+from evlearn.neural.side_information import Known, find_guides, read_known
 from evlearn.neural.starts import example_masses, imitate
 from evlearn.neural.training import Batches, Training, known_loss, own_draws, train_in_batches, train_whole
-from evlearn.parameters import check_choice, check_flag, check_integer, check_range, check_real
-from evlearn.threads import SharedLimit
+from evlearn.utils.checkpoints import Checkpoint, identity_of
+from evlearn.utils.convergence import warn_if_unfinished, whole_or_nothing
+from evlearn.utils.parallel import SharedLimit
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
 
 _WHOLE_UP_TO, _WHOLE_AT_MOST = 1000, 20_000
 _GUIDE_FROM = 10
@@ -346,7 +348,7 @@ class NNEVCLUS(RowwiseClusterer):
             check_choice("guide", self.guide, ("auto", "peaks", "evclus"))
         check_choice("init", self.init, ("evclus", "random"))
         if not callable(self.dissimilarity_transform):
-            check_choice("dissimilarity_transform", self.dissimilarity_transform, pair_tools.TRANSFORMS)
+            check_choice("dissimilarity_transform", self.dissimilarity_transform, TRANSFORMS)
         if isinstance(self.n_partners, str):
             check_choice("n_partners", self.n_partners, ("all",))
         elif np.ndim(self.n_partners) != 2:
@@ -371,8 +373,8 @@ class NNEVCLUS(RowwiseClusterer):
         if not self._precomputed:
             return data
         check_range("X", data.astype(np.float64, copy=False), fitting=reset)
-        pair_tools.check_dissimilarities(data, square=reset)
-        return pair_tools.symmetric_dissimilarities(data) if reset else data
+        check_dissimilarities(data, square=reset)
+        return symmetric_dissimilarities(data) if reset else data
 
     # The training
 
@@ -509,10 +511,10 @@ class NNEVCLUS(RowwiseClusterer):
         if isinstance(self.n_partners, str):
             return None
         if np.ndim(self.n_partners) == 2:
-            return pair_tools.read_partners(self.n_partners, n_objects)
+            return read_partners(self.n_partners, n_objects)
         if self.n_partners >= n_objects - 1:
             return None
-        return pair_tools.draw_partners(n_objects, self.n_partners, random)
+        return draw_partners(n_objects, self.n_partners, random)
 
     def _make_network(self, problem: Problem, seed: int) -> EvidentialNetwork:
         reader, focal_sets, like = problem.reader, problem.focal_sets, problem.losses.conflict

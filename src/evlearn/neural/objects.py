@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from evlearn.belief.types import FloatArray, IntArray
 from evlearn.blocks import Rows
-from evlearn.cluster.pairs import Transform
+from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.neural.dissimilarity import Dissimilarity
 from evlearn.neural.model import as_tensor
 from evlearn.neural.reading import Reader, take
+from evlearn.utils.typing import FloatArray, IntArray
 
 #: Times d0: beyond it, the rounding of products is no longer small beside the targets. Then distances are direct
 #: differences, which take several times as long.

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from evlearn.belief import FocalSets
 from evlearn.blocks import Rows
-from evlearn.cluster.pairs import Transform
+from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.neural.dissimilarity import Dissimilarity
-from evlearn.neural.known import Known
 from evlearn.neural.losses import Losses
 from evlearn.neural.objects import Objects
 from evlearn.neural.reading import Reader
+from evlearn.neural.side_information import Known
 
 
 @dataclass(frozen=True)

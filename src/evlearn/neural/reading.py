@@ -8,10 +8,10 @@ from sklearn.base import clone
 from sklearn.svm import OneClassSVM
 from sklearn.utils.random import sample_without_replacement
 
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.blocks import Rows
 from evlearn.cluster.base import with_seed
-from evlearn.parameters import REMOTE, check_choice
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.validation import REMOTE, check_choice
 
 _OUTLIER_SAMPLE = 5000
 _MIDDLE_ROWS = 200  # that tell what is remote
@@ -98,21 +98,6 @@ class Reader:
         if self.outlier_model is None:
             return None
         return np.asarray(self.outlier_model.decision_function(inputs), dtype=np.float64).reshape(-1)
-
-    def seen_from(self, origin: FloatArray) -> "Reader":
-        """The same reader, for rows from which something has been subtracted already.
-
-        Parameters
-        ----------
-        origin : ndarray of shape (n_features,)
-            What has been subtracted.
-
-        Returns
-        -------
-        Reader
-            The reader.
-        """
-        return replace(self, mean=self.mean - origin)
 
 
 def make_reader(
@@ -216,7 +201,6 @@ def take(rows: Rows, indices: IntArray) -> FloatArray:
     order = np.argsort(indices, kind="stable")
     found = np.empty((len(indices), rows.n_features))
     found[order] = rows.take(indices[order])
-    found += rows.origin
     return found
 
 
@@ -252,4 +236,4 @@ def _moments(rows: Rows, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
             break
     apart = np.sum(sums, axis=0) / n
     variance = np.maximum(np.sum(squares, axis=0) / n - apart**2, 0)
-    return np.asarray(apart + point + rows.origin), np.sqrt(variance)
+    return np.asarray(apart + point), np.sqrt(variance)

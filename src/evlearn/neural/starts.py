@@ -10,15 +10,15 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray, IntArray
 from evlearn.cluster import EVCLUS
-from evlearn.endings import CollapseWarning
+from evlearn.exceptions import CollapseWarning
 from evlearn.neural.model import as_tensor
 from evlearn.neural.network import EvidentialNetwork
 from evlearn.neural.objects import Objects
 from evlearn.neural.problem import Problem
 from evlearn.neural.reading import some, take
 from evlearn.neural.training import make_lbfgs
+from evlearn.utils.typing import FloatArray, IntArray
 
 _OBJECTS = 200
 _ITERATIONS = 50

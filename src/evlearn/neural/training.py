@@ -12,14 +12,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from evlearn.belief.types import IntArray
-from evlearn.cluster.checkpoints import Checkpoint
 from evlearn.neural.exchange import Gather, n_processes, process_number
-from evlearn.neural.known import Known
 from evlearn.neural.losses import Losses
 from evlearn.neural.network import EvidentialNetwork
 from evlearn.neural.objects import Objects
-from evlearn.stored_values import array, check_keys, check_length
+from evlearn.neural.side_information import Known
+from evlearn.utils.checkpoints import Checkpoint
+from evlearn.utils.stored_values import array, check_keys, check_length
+from evlearn.utils.typing import IntArray
 
 _LBFGS_CHUNK, _LBFGS_MEMORY = 10, 50
 _PLATEAU = 0.3  # of the patience: then the learning rate is halved

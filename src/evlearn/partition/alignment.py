@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from evlearn.belief.types import FloatArray
 from evlearn.partition.credal_partition import CredalPartition
+from evlearn.utils.typing import FloatArray
 
 
 def align_clusters(partition: CredalPartition, reference: CredalPartition) -> CredalPartition:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from evlearn.belief import FocalSets
 from evlearn.belief.notation import Frame
-from evlearn.belief.types import FloatArray
+from evlearn.utils.typing import FloatArray
 
 
 def hard_masses(

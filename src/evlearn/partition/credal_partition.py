@@ -15,12 +15,12 @@ import numpy.typing as npt
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.revision import support
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
 from evlearn.partition import conversions, storage
 from evlearn.partition.relational import PairMasses, masses_of_block, masses_of_pairs
 from evlearn.partition.summary import PartitionSummary, counted, summarize
 from evlearn.partition.verdict import OUTLIER_MASS, SURE_LEVEL, Verdict, doubts, judge, level_for
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _PAIRS_PER_BLOCK = 1 << 21
 _Result = TypeVar("_Result")

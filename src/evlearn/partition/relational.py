@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray
+from evlearn.utils.typing import FloatArray
 
 
 class PairMasses(NamedTuple):

@@ -1,7 +1,7 @@
 """Credal partitions in files, without pickle: JSON for people, npz for size.
 
-An ``.npz`` file is an archive of three arrays (`evlearn.archives`): ``header`` (JSON as bytes), ``membership``
-(the focal sets) and ``masses``, which can be read in place as a memory map.
+An ``.npz`` file is an archive of three arrays (`evlearn.utils.archives`): ``header`` (JSON as bytes),
+``membership`` (the focal sets) and ``masses``, which can be read in place as a memory map.
 
 Reading trusts nothing: names, types, shapes and sizes are checked before memory is taken, then the values.
 """
@@ -15,12 +15,12 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evlearn.archives import header_array, read_archive, write_archive
 from evlearn.belief import FocalSets
-from evlearn.belief.types import FloatArray
-from evlearn.files import replacing
-from evlearn.slices import row_blocks
-from evlearn.stored_values import check_keys, check_names, explaining, read_json, shortened, table_of
+from evlearn.utils.archives import header_array, read_archive, write_archive
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.files import replacing
+from evlearn.utils.stored_values import check_keys, check_names, explaining, read_json, shortened, table_of
+from evlearn.utils.typing import FloatArray
 
 SCHEMA = "evlearn.CredalPartition"
 VERSION = 1

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.notation import label
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
-from evlearn.parameters import check_real
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.validation import check_real
 
 #: What share of its belief an object must give to one cluster to be called sure.
 SURE_LEVEL = 0.6

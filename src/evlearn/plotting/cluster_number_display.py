@@ -12,13 +12,13 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
 from matplotlib.ticker import MaxNLocator
 
-from evlearn.belief.types import FloatArray, IntArray
 from evlearn.model_selection import ParameterSelection, select_n_clusters
 from evlearn.model_selection.select import check_values
 from evlearn.model_selection.selection import NUMBERS, RULES, VOTES, choose
-from evlearn.parameters import check_choice
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_choice
 
 _GID = "evlearn-cluster-number"  # by which curves that are there already are counted
 

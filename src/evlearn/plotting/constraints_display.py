@@ -13,15 +13,15 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
 from sklearn.utils import check_random_state
 
-from evlearn.belief.types import FloatArray, IntArray
 from evlearn.constraints import PairwiseConstraints
-from evlearn.parameters import check_integer
 from evlearn.partition import CredalPartition
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.legends import draw_legend, key
 from evlearn.plotting.names import on_axis
 from evlearn.plotting.plane import place
 from evlearn.plotting.sampling import sample, share_out
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_integer
 
 _SOLID, _DASHED = "-", (0, (4, 2))
 _VIOLATED_COLOR = "#CC3311"

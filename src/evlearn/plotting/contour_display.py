@@ -19,18 +19,17 @@ from sklearn.utils import check_random_state
 
 from evlearn.belief import FocalSets
 from evlearn.belief.notation import written
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
-from evlearn.cluster.pipelines import predicted_partition
-from evlearn.parameters import check_choice, check_integer
 from evlearn.partition import CredalPartition
+from evlearn.partition.estimators import predicted_partition, predicts_masses
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.fitted import predicts_masses
 from evlearn.plotting.legends import cluster_key, draw_legend, key
 from evlearn.plotting.names import on_axis, shortened
 from evlearn.plotting.plane import cut
 from evlearn.plotting.sampling import sample
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.validation import check_choice, check_integer
 
 _MOST_SETS = 16
 _GRID_BLOCK = 10_000  # places

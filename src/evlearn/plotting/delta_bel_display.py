@@ -13,12 +13,12 @@ from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
 from sklearn.utils import check_random_state
 
-from evlearn.belief.types import FloatArray, IntArray
 from evlearn.cluster import DeltaBel, delta_bel
-from evlearn.parameters import check_integer
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.sampling import sample
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_integer
 
 _GREY = "0.62"
 _LABELS_IN_A_COLUMN = 25

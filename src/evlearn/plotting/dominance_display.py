@@ -15,12 +15,12 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 
-from evlearn.belief.types import BoolArray, FloatArray
 from evlearn.metrics import consistency_index, nonspecificity_index
 from evlearn.metrics.comparison import dominated
 from evlearn.partition import CredalPartition
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.point_names import on_page, write_names
+from evlearn.utils.typing import BoolArray, FloatArray
 
 _COLOR = "#0072B2"
 _GREY = "0.55"

@@ -12,13 +12,13 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.text import Text
 
-from evlearn.belief.types import FloatArray
 from evlearn.partition import CredalPartition
+from evlearn.partition.estimators import fitted_partition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.fitted import fitted_partition
 from evlearn.plotting.names import shortened
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import FloatArray
 
 _MOST_WITH_NUMBERS = 12  # clusters
 _MOST_NAMES = 40

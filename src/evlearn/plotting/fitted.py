@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from evlearn.cluster.pipelines import split_pipeline
 from evlearn.partition import CredalPartition
+from evlearn.partition.estimators import split_pipeline
 
 
 def fitted_partition(estimator: Any) -> CredalPartition:

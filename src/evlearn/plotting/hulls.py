@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 
 def cluster_hulls(points: FloatArray, candidates: BoolArray) -> tuple[list[FloatArray], list[FloatArray]]:

@@ -12,11 +12,11 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
-from evlearn.belief.types import FloatArray
 from evlearn.cluster import PairIntervals
-from evlearn.cluster.pipelines import split_pipeline
+from evlearn.partition.estimators import split_pipeline
 from evlearn.plotting.axes import open_panels
 from evlearn.plotting.pair_cloud import PairCloud, draw_pairs, read_pairs, root_mean_squared_difference
+from evlearn.utils.typing import FloatArray
 
 
 class IntervalDisplay:

@@ -18,14 +18,14 @@ from matplotlib.ticker import MaxNLocator
 from scipy import sparse
 
 from evlearn.belief import contour
-from evlearn.belief.types import FloatArray, IntArray
-from evlearn.parameters import check_choice, check_integer
 from evlearn.partition import CredalPartition
+from evlearn.partition.estimators import fitted_partition
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.fitted import fitted_partition
 from evlearn.plotting.names import shortened
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_choice, check_integer
 
 _FEW = 40  # objects that are bars unless told otherwise
 _MOST_BARS = 200

@@ -10,11 +10,11 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
 from matplotlib.ticker import MaxNLocator
 
-from evlearn.belief.types import FloatArray
-from evlearn.cluster.pipelines import split_pipeline
-from evlearn.parameters import check_choice
+from evlearn.partition.estimators import split_pipeline
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_choice
 
 _GID = "evlearn-objective"  # by which lines that are there already are counted
 

@@ -13,8 +13,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from evlearn.belief.types import FloatArray
-from evlearn.slices import row_blocks
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import FloatArray
 
 _BINS = 100
 _ROUNDING = 1e-6

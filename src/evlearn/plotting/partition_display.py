@@ -17,18 +17,17 @@ from matplotlib.text import Text
 from matplotlib.transforms import ScaledTranslation
 from sklearn.utils import check_random_state
 
-from evlearn.belief.types import BoolArray, FloatArray, IntArray
-from evlearn.cluster.pipelines import partition_of
-from evlearn.parameters import check_choice
 from evlearn.partition import SURE_LEVEL, CredalPartition
+from evlearn.partition.estimators import partition_of, predicts_masses
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.fitted import predicts_masses
 from evlearn.plotting.hulls import cluster_hulls
 from evlearn.plotting.legends import cluster_key, draw_legend, key
 from evlearn.plotting.names import on_axis, shortened
 from evlearn.plotting.plane import place
 from evlearn.plotting.sampling import sample, share_out
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.validation import check_choice
 
 _MOST_IN_LEGEND = 8  # clusters; with the four kinds of mark there are twelve entries
 _MOST_IN_PICTURE = 60  # names of clusters

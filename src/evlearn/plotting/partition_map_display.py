@@ -11,10 +11,10 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.text import Annotation
 
-from evlearn.belief.types import FloatArray
 from evlearn.metrics import PartitionComparison, compare_partitions
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.point_names import write_names
+from evlearn.utils.typing import FloatArray
 
 _COLOR = "#0072B2"
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from evlearn.belief.types import BoolArray, FloatArray
-from evlearn.parameters import REMOTE, remoteness
+from evlearn.utils.typing import BoolArray, FloatArray
+from evlearn.utils.validation import REMOTE, remoteness
 
 # Remote samples are drawn this share of the picture away from the others.
 _EDGE = 0.15

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
 
-from evlearn.belief.types import BoolArray, FloatArray
 from evlearn.plotting.names import shortened
+from evlearn.utils.typing import BoolArray, FloatArray
 
 _FONT = 9.0  # points
 #: Where a name may stand beside its point, from the best to the worst: offsets in points, and alignments.

@@ -14,13 +14,13 @@ from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from sklearn.utils import check_random_state
 
-from evlearn.belief.types import FloatArray, IntArray
-from evlearn.parameters import check_integer
 from evlearn.partition import CredalPartition
+from evlearn.partition.estimators import fitted_partition
 from evlearn.plotting.axes import open_panels
-from evlearn.plotting.fitted import fitted_partition
 from evlearn.plotting.names import shortened
 from evlearn.plotting.sampling import sample
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_integer
 
 _PARTS = ("plausibility", "belief")
 _MOST_NAMES = 12  # groups with names at the axes

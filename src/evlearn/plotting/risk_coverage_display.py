@@ -11,8 +11,6 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
-from evlearn.belief.types import FloatArray
-from evlearn.cluster.pipelines import partition_of, split_pipeline
 from evlearn.metrics import (
     RiskCoverageCurve,
     augrc_score,
@@ -22,10 +20,11 @@ from evlearn.metrics import (
     risk_coverage_curve,
 )
 from evlearn.partition import CredalPartition
+from evlearn.partition.estimators import partition_of, predicts_masses, split_pipeline
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.plotting.fitted import predicts_masses
 from evlearn.plotting.names import shortened
+from evlearn.utils.typing import FloatArray
 
 _GID = "risk and coverage"
 _STEPS = 200  # at which curves are drawn beside their own points

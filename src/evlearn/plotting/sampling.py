@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from evlearn.belief.types import IntArray
+from evlearn.utils.typing import IntArray
 
 #: How many objects each cluster keeps in a sample, as far as it has them, so that no small cluster is lost.
 _FEWEST = 20

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from evlearn.belief.notation import written
-from evlearn.belief.types import IntArray
 from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
+from evlearn.utils.typing import IntArray
 
 _MOST_ATTRIBUTES = 12
 

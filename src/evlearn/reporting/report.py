@@ -17,13 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 import evlearn
 from evlearn.belief import FocalSets
 from evlearn.belief.notation import FRAME_LABEL, read_set, written
-from evlearn.cluster.pipelines import partition_of, split_pipeline
-from evlearn.files import replacing
-from evlearn.parameters import check_integer, check_real
 from evlearn.partition import SURE_LEVEL
+from evlearn.partition.estimators import partition_of, split_pipeline
 from evlearn.partition.summary import counted
 from evlearn.reporting import page as html
 from evlearn.reporting.objects import Objects
+from evlearn.utils.files import replacing
+from evlearn.utils.validation import check_integer, check_real
 
 _MOST_GROUPS = 5
 #: What a report says in the place of pictures.

@@ -1,0 +1,164 @@
+"""CCM: credal c-means."""
+
+import os
+from typing import Any
+
+from evlearn.belief import FocalSets
+from evlearn.cluster.centroids.means import MeansClusterer
+from evlearn.cluster.centroids.scales import Chosen
+from evlearn.cluster.set_costs import SetCosts
+from evlearn.utils.validation import check_real
+
+
+class CCM(MeansClusterer):
+    r"""Credal c-means: like ECM, for clusters of which one may lie between two others.
+
+    An object gives mass to a set of clusters if it is near to all of their prototypes, and not only near to the
+    barycentre: the middle cluster of three in a row keeps its objects, which ECM shares with the set of the two
+    outer ones.
+
+    Samples far from all others, up to the largest numbers, are outliers and leave the clusters where they are.
+    With ``delta=inf``, where there are no outliers, data with such samples are refused.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        The number of clusters.
+    focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
+        The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
+        clusters that are the nearest two of some object, at most two pairs for each cluster; "full": all sets;
+        "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
+        again with the pairs of clusters that turn out to be neighbours.
+    include_omega : bool, default=False
+        Whether the set of all clusters belongs to "auto", "simple", "pairs" and "neighbor_pairs".
+    n_pair_neighbors : int, default=1
+        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
+    gamma : float, default=1.0
+        The weight of the distance to the barycentre of a set, beside those to its prototypes. 0 leaves it out; the
+        larger it is, the more objects in the middle of a set give mass to it.
+    beta : float or "auto", default="auto"
+        The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it by the width
+        of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
+        papers take 2, which fails beyond about ten features.
+    delta : float or "auto", default="auto"
+        The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
+        takes the distance that 95 of 100 pairs of objects do not exceed.
+    init : str or array-like of shape (n_clusters, n_features), default="kmeans"
+        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at objects spread by k-means++;
+        "random", at random objects; "peaks", at peaks of belief; or at given points.
+    n_init : int, default=10
+        How many times to start; the best result is kept. With "kmeans" it is k-means that starts so many times, on
+        a sample.
+    max_iter : int, default=300
+        The largest number of iterations.
+    tol : float, default=1e-6
+        An iteration that lowers the objective by less than this share of it is the last.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for results that can be repeated.
+    n_jobs : int or None, default=None
+        How many workers share the blocks of rows: threads, or what ``joblib.parallel_config`` says. The result
+        does not depend on it.
+    masses_file : str, path or None, default=None
+        Where the masses go: None for memory (and nowhere for data that are not in memory), or a name that ends in
+        ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet files.
+    checkpoint : str, path or None, default=None
+        A file for the state of a long fit. If the fit is killed, the same call goes on from there; when it ends,
+        the file is removed.
+    verbose : int, default=0
+        Whether to report progress, iteration by iteration.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The prototypes.
+    credal_partition_ : CredalPartition
+        The result, for data in memory or with `masses_file`.
+    labels_ : ndarray of int of shape (n_samples,)
+        The most plausible cluster of each object; a Dask array for Dask collections.
+    masses_ : ndarray of shape (n_samples, n_focal_sets)
+        The masses, read-only; a Dask array, not computed yet, for Dask collections.
+    focal_sets_ : FocalSets
+        What the columns of the masses stand for.
+    delta_ : float
+        The distance to the empty set.
+    beta_ : float
+        The `beta` that was used.
+    objective_ : float
+        The objective at the prototypes and masses.
+    objective_history_ : ndarray of shape (n_iterations + 1,)
+        The objective before the first and after each iteration.
+    n_iter_ : int
+        The number of iterations.
+    converged_ : bool
+        Whether the last iteration changed the objective by less than `tol`.
+    n_samples_seen_ : int
+        How many objects `partial_fit` has seen.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    ECM : The distance to the barycentre alone; the faster choice where no cluster lies between others.
+
+    References
+    ----------
+    :cite:t:`liu2015ccm`.
+
+    Examples
+    --------
+    >>> from evlearn.cluster import CCM
+    >>> from evlearn.datasets import load_butterfly
+    >>> butterfly = load_butterfly()
+    >>> model = CCM(n_clusters=2, delta=8, random_state=0).fit(butterfly.data)
+    >>> model.labels_
+    array([1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        focal_sets: Any = "auto",
+        include_omega: bool = False,
+        n_pair_neighbors: int = 1,
+        gamma: float = 1.0,
+        beta: float | str = "auto",
+        delta: Any = "auto",
+        init: Any = "kmeans",
+        n_init: int = 10,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        masses_file: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.focal_sets = focal_sets
+        self.include_omega = include_omega
+        self.n_pair_neighbors = n_pair_neighbors
+        self.gamma = gamma
+        self.beta = beta
+        self.delta = delta
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.masses_file = masses_file
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_real("gamma", self.gamma, 0, 1e100)
+
+    def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:
+        return SetCosts.ccm(focal_sets, gamma=float(self.gamma), beta=chosen.beta, delta=chosen.delta)
+
+
+__all__ = ["CCM"]

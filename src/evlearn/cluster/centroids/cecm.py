@@ -1,0 +1,322 @@
+"""CECM: evidential c-means that listens to must-link and cannot-link constraints."""
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import pdist
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evlearn.blocks import ArrayRows
+from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.centroids import alternation as descent
+from evlearn.cluster.centroids.adaptive import AdaptiveModel, make_model
+from evlearn.cluster.centroids.clusterer import refuse_endless
+from evlearn.cluster.centroids.constrained_descent import Outcome, Problem, descend
+from evlearn.cluster.centroids.constrained_rows import PENALTIES
+from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
+from evlearn.cluster.centroids.scales import Scales
+from evlearn.cluster.centroids.starts import STARTS, draw, make_prototypes, squared_distances, typical_distance
+from evlearn.cluster.collapse import warn_if_collapsed
+from evlearn.cluster.focal_families import choose_focal_sets
+from evlearn.cluster.set_costs import SetCosts
+from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints.pairwise import check_constraints
+from evlearn.partition import CredalPartition
+from evlearn.partition.estimators import with_names_of
+from evlearn.utils.convergence import warn_if_unfinished, whole_or_nothing
+from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_choice, check_flag, check_integer, check_real
+
+_START_TOL = 1e-4
+_REMEDY = (
+    "CECM has the exponent 2 for masses, which fails beyond about ten features: reduce them first, as with PCA, "
+    "or give the constraints to EVCLUS."
+)
+
+
+class CECM(EvidentialClusterer):
+    r"""Constrained evidential c-means: clusters around prototypes that respect what is known about pairs.
+
+    As in evidential c-means, each cluster has a prototype, an object between prototypes gives mass to sets of
+    clusters, and an object far from all of them to the empty set. Must-link and cannot-link constraints, given to
+    `fit`, pull the masses of their objects, and with them the prototypes, to where the constraints are met.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        The number of clusters.
+    focal_sets : {"auto", "full", "pairs", "simple"}, FocalSets or list of sets, default="auto"
+        The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
+        clusters that are the nearest two of some object, at most two pairs for each cluster; "full": all sets;
+        "pairs": single clusters, and all pairs; "simple": no pairs.
+    include_omega : bool, default=True
+        Whether the set of all clusters belongs to "auto", "simple" and "pairs".
+    alpha : float or "auto", default="auto"
+        How much large sets are discouraged: the squared distance to a set of k clusters counts :math:`k^\alpha`
+        times. "auto" lets a pair win near the middle of the two closest clusters; the paper takes 1.
+    delta : float or "auto", default="auto"
+        The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
+        takes the distance that 95 of 100 pairs of objects do not exceed.
+    xi : float, default=0.5
+        The weight of the constraints, at least 0 and below 1; that of the distances is ``1 - xi``. Distances are
+        squared and have the unit of the data, so scale the data, or choose the weight for their unit.
+    metric : {"euclidean", "adaptive"}, default="euclidean"
+        "adaptive": every cluster has a metric of its own, of determinant one, for clusters of different shapes.
+    reg_covar : float, default=1e-6
+        For "adaptive": how much of a round metric is mixed into each. Raise it when there are many attributes
+        and few objects.
+    penalty : {"plausibility", "symmetric"}, default="plausibility"
+        What a must-link costs: the plausibility that the two objects are in different clusters, or the mean of
+        that and of one minus the plausibility that they are in the same. For a cannot-link it is the other way
+        round. "symmetric" does not let objects escape from their must-links to the empty set.
+    init : str or array-like of shape (n_clusters, n_features), default="kmeans"
+        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at objects spread by k-means++;
+        "random", at random objects; "peaks", at peaks of belief; or at given points.
+    n_init : int, default=1
+        How many times to start; the best result is kept. Only the first start has been at the solution of k-means,
+        or goes through evidential c-means without constraints, so that the others can end elsewhere.
+    max_iter : int, default=300
+        The largest number of iterations.
+    tol : float, default=1e-3
+        An iteration that moves no prototype by more than this share of the spread of the data is the last.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for results that can be repeated.
+    verbose : int, default=0
+        Whether to report progress, iteration by iteration.
+
+    Attributes
+    ----------
+    credal_partition_ : CredalPartition
+        The result.
+    labels_ : ndarray of int of shape (n_samples,)
+        The most plausible cluster of each object.
+    masses_ : ndarray of shape (n_samples, n_focal_sets)
+        The masses, read-only.
+    focal_sets_ : FocalSets
+        What the columns of the masses stand for.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The prototypes.
+    metrics_ : ndarray of shape (n_clusters, n_features, n_features)
+        The metrics of the clusters, if `metric` is "adaptive"; each has determinant one.
+    delta_ : float
+        The distance used for `delta`.
+    alpha_ : float
+        The `alpha` that was used.
+    objective_ : float
+        The objective.
+    penalty_ : float
+        The part of the objective that is due to constraints.
+    objective_history_ : ndarray of shape (n_iterations + 1,)
+        The objective before the first and after each iteration.
+    n_iter_ : int
+        The number of iterations, not counting those of the start.
+    converged_ : bool
+        Whether the last iteration moved the prototypes by less than `tol` allows.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    EVCLUS : For dissimilarities, and for constraints on clusters that are not compact.
+    evlearn.constraints.PairwiseConstraints : Must-link and cannot-link constraints.
+
+    References
+    ----------
+    :cite:t:`antoine2012cecm`.
+
+    Examples
+    --------
+    >>> from evlearn.cluster import CECM
+    >>> from evlearn.constraints import PairwiseConstraints
+    >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]
+    >>> known = PairwiseConstraints(must_link=[(3, 6)], cannot_link=[(2, 3)])
+    >>> CECM(n_clusters=2, random_state=0).fit(X, constraints=known).labels_
+    array([0, 0, 0, 1, 1, 1, 1])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        focal_sets: Any = "auto",
+        include_omega: bool = True,
+        alpha: float | str = "auto",
+        delta: Any = "auto",
+        xi: float = 0.5,
+        metric: str = "euclidean",
+        reg_covar: float = 1e-6,
+        penalty: str = "plausibility",
+        init: Any = "kmeans",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-3,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.focal_sets = focal_sets
+        self.include_omega = include_omega
+        self.alpha = alpha
+        self.delta = delta
+        self.xi = xi
+        self.metric = metric
+        self.reg_covar = reg_covar
+        self.penalty = penalty
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> "CECM":
+        """Find prototypes and the mass functions of the objects.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The objects.
+        y : None, default=None
+            Not used; present for scikit-learn's conventions.
+        constraints : PairwiseConstraints, default=None
+            Pairs of objects that must, or cannot, be in the same cluster.
+
+        Returns
+        -------
+        CECM
+            The fitted estimator.
+        """
+        self._check_parameters()
+        data = validate_data(self, X, dtype=[np.float64, np.float32])
+        check_constraints(constraints, len(data))
+        constraints = PairwiseConstraints() if constraints is None else constraints
+        if len(data) < self.n_clusters:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; take fewer clusters."
+            )
+        random = check_random_state(self.random_state)
+        sample, counts = draw(ArrayRows(data), None, random)
+        delta = typical_distance(sample, counts, random) if isinstance(self.delta, str) else float(self.delta)
+        coordinates = Coordinates.of(sample)
+        refuse_endless(ArrayRows(data), coordinates, delta, None)
+        first_places = make_prototypes(self.init, self.n_clusters, sample, counts, random)
+        scales = Scales.of(coordinates.enter(sample), counts, coordinates.enter(first_places))
+        costs = self._costs(scales, sample, counts, first_places, delta)
+        problem = Problem.of(data, constraints, costs, coordinates, xi=float(self.xi), kind=self.penalty)
+        outcomes: list[Outcome] = []
+        several = isinstance(self.init, str) and self.init != "peaks"
+        for number in range(self.n_init if several else 1):
+            # The best of k-means, and then seeds that can end elsewhere.
+            init = "k-means++" if self._from_kmeans else self.init
+            places = make_prototypes(init, self.n_clusters, sample, counts, random) if number else first_places
+            start = EuclideanModel(costs, coordinates, coordinates.enter(places))
+            # Once through ECM: from there, all starts would go the same way. k-means has been through all that.
+            first = isinstance(self.init, str) and number == 0 and not self._from_kmeans
+            with one_blas_thread():
+                outcomes.append(self._descend(problem, start, data if first else None))
+            if outcomes[-1].interrupted:
+                break
+        self._finish(data, problem, min(outcomes, key=lambda one: one.state.objective))
+        self._name_objects(X)
+        width = float(np.sqrt(scales.variance)) / coordinates.scale
+        warn_if_collapsed(pdist(self.cluster_centers_), self.labels_, self.n_clusters, width, _REMEDY)
+        return self
+
+    def predict_mass(self, X: Any) -> CredalPartition:
+        """The mass functions of objects, new or old, from their distances to the prototypes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features)
+            The objects. Constraints play no role any more, so that objects of the training set that were in
+            constraints can have other masses than in the fit.
+
+        Returns
+        -------
+        CredalPartition
+            A mass function for each object.
+        """
+        check_is_fitted(self)
+        data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return with_names_of(X, CredalPartition(self._model.assign(data), self.focal_sets_, validate=False))
+
+    @property
+    def _from_kmeans(self) -> bool:
+        return isinstance(self.init, str) and self.init == "kmeans"
+
+    def _costs(
+        self, scales: Scales, sample: FloatArray, counts: FloatArray, places: FloatArray, delta: float
+    ) -> SetCosts:
+        self.alpha_ = scales.alpha() if isinstance(self.alpha, str) else float(self.alpha)
+        squares = squared_distances(sample, places)
+        focal_sets = choose_focal_sets(self.focal_sets, squares, counts, include_omega=self.include_omega)
+        return SetCosts.ecm(focal_sets, alpha=self.alpha_, beta=2.0, delta=delta)
+
+    def _check_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, 1)
+        check_flag("include_omega", self.include_omega)
+        check_integer("n_init", self.n_init, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        check_real("alpha", self.alpha, 0, or_auto=True)
+        check_real("xi", self.xi, 0, 1)
+        if self.xi == 1:
+            raise ValueError("xi must be below 1, got 1; with no weight on distances there are no clusters.")
+        check_real("reg_covar", self.reg_covar, 0, 1)
+        check_real("tol", self.tol, 0)
+        check_choice("metric", self.metric, ("euclidean", "adaptive"))
+        check_choice("penalty", self.penalty, PENALTIES)
+        if isinstance(self.focal_sets, str):
+            check_choice("focal_sets", self.focal_sets, ("auto", "full", "pairs", "simple"))
+        if isinstance(self.init, str):
+            check_choice("init", self.init, STARTS)
+        check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
+
+    def _descend(self, problem: Problem, model: EuclideanModel, data: FloatArray | None) -> Outcome:
+        """From prototypes, through ECM if data for it are given, to those that respect the constraints."""
+        start, interrupted = model.prototypes, False
+        if data is not None:
+            first = descent.descend(
+                ArrayRows(data),
+                descent.Descent(model),
+                None,
+                tol=_START_TOL,
+                max_iter=self.max_iter,
+                n_jobs=None,
+                watch=lambda _: None,
+            )
+            start, interrupted = first.model.prototypes, first.interrupted
+        ready = make_model(self.metric, model.costs, model.coordinates, start, reg_covar=self.reg_covar)
+        if interrupted:
+            state = problem.state(ready, ready.assign(problem.bound))
+            return Outcome(state, [state.objective], interrupted=True)
+        report = self._report if self.verbose else None
+        return descend(problem, ready, tol=self.tol, max_iter=self.max_iter, report=report)
+
+    def _finish(self, data: FloatArray, problem: Problem, outcome: Outcome) -> None:
+        warn_if_unfinished(outcome, len(outcome.history) - 1, self.max_iter, "the prototypes")
+        state, model = outcome.state, outcome.state.model
+        masses = model.assign(data)
+        masses[problem.rows.objects] = state.masses
+        self._publish(CredalPartition(masses, model.costs.focal_sets, validate=False))
+        self._model = model
+        self.cluster_centers_ = model.centers
+        self.__dict__.pop("metrics_", None)  # of an earlier fit
+        if isinstance(model, AdaptiveModel):
+            self.metrics_ = model.metrics
+        self.delta_ = float(np.sqrt(model.costs.empty))
+        self.objective_ = state.objective
+        self.penalty_ = state.penalty
+        self.objective_history_ = np.array(outcome.history)
+        self.n_iter_ = max(len(outcome.history) - 1, 1)
+        self.converged_ = outcome.converged
+
+    def _report(self, iteration: int, objective: float) -> None:
+        print(f"CECM iteration {iteration:>4}   objective {objective:.9g}", flush=True)
+
+
+__all__ = ["CECM"]

@@ -1,0 +1,256 @@
+r"""The alternation of CECM: masses for prototypes, prototypes for masses, with constraints between objects.
+
+Objects without constraints have the masses of ECM, of which none are kept. The masses of the others hang together,
+and are kept from iteration to iteration.
+
+At full weight, constraints freeze the masses of their objects long before the prototypes are where they belong.
+So a descent climbs a ladder of weights first, from one at which distances still have a say, with a few iterations
+on each step.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evlearn.cluster.centroids.alternation import Model
+from evlearn.cluster.centroids.constrained_rows import ConstrainedRows
+from evlearn.cluster.centroids.model import Coordinates, Statistics
+from evlearn.cluster.set_costs import SetCosts
+from evlearn.constraints import PairwiseConstraints
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import REMOTE, remoteness
+
+_FIRST_STEP = 0.1  # in units of the model, in which squared distances are about one
+_NEXT_STEP = 10**0.5
+_STEP_ITERATIONS = 5
+_STEP_TOL = 1e-2
+
+
+@dataclass(frozen=True)
+class State:
+    """A model, the best masses for it, and what they are worth.
+
+    Attributes
+    ----------
+    model : EuclideanModel or AdaptiveModel
+        The prototypes.
+    masses : ndarray of shape (n_bound, n_focal_sets)
+        The masses of the objects in constraints.
+    statistics : Statistics
+        What all objects tell about better prototypes.
+    objective : float
+        The objective.
+    penalty : float
+        The part of it that is due to constraints.
+    """
+
+    model: Model
+    masses: FloatArray
+    statistics: Statistics
+    objective: float
+    penalty: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Where a descent ended.
+
+    Attributes
+    ----------
+    state : State
+        The last state.
+    history : list of float
+        The objective before the first and after each iteration with the full weight of the constraints.
+    converged : bool, default=False
+        Whether the last iteration moved the prototypes less than asked for.
+    interrupted : bool, default=False
+        Whether the user stopped it.
+    """
+
+    state: State
+    history: list[float]
+    converged: bool = False
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is given: objects, the constraints on some of them, and what sets of clusters cost.
+
+    The objective is `share` times the sum of that of ECM and of the penalty.
+
+    Attributes
+    ----------
+    free, bound : ndarray of shape (n, n_features)
+        The objects without and with constraints, as the user has them.
+    rows : ConstrainedRows
+        The constraints, with a penalty in squared units of the model.
+    coordinates : Coordinates
+        Where models live.
+    size : float
+        The spread of the data in these coordinates.
+    share : float
+        The factor of the sum.
+    """
+
+    free: FloatArray
+    bound: FloatArray
+    rows: ConstrainedRows
+    coordinates: Coordinates
+    size: float
+    share: float
+
+    @classmethod
+    def of(
+        cls,
+        data: FloatArray,
+        constraints: PairwiseConstraints,
+        costs: SetCosts,
+        coordinates: Coordinates,
+        *,
+        xi: float,
+        kind: str,
+    ) -> "Problem":
+        """The problem of CECM.
+
+        Parameters
+        ----------
+        data : ndarray of shape (n_objects, n_features)
+            The objects.
+        constraints : PairwiseConstraints
+            The constraints.
+        costs : SetCosts
+            What sets of clusters cost.
+        coordinates : Coordinates
+            Where models live.
+        xi : float
+            The weight of the constraints.
+        kind : {"plausibility", "symmetric"}
+            How unmet constraints are counted.
+
+        Returns
+        -------
+        Problem
+            The problem.
+        """
+        share = (1 - xi) / (len(data) * len(costs.focal_sets))
+        weight = xi / (share * len(constraints)) * coordinates.scale**2 if len(constraints) else 0.0
+        rows = ConstrainedRows.of(constraints, data, costs.focal_sets, kind=kind, weight=weight)
+        free = np.delete(data, rows.objects, axis=0) if len(rows.objects) else data
+        bound = data[rows.objects].astype(np.float64, copy=False)
+        inside = coordinates.enter(data[remoteness(data) <= REMOTE])
+        size = float(np.sqrt((inside**2).sum(axis=1).mean()))
+        return cls(free, bound, rows, coordinates, size, share)
+
+    def state(self, model: Model, masses: FloatArray) -> State:
+        """The best masses for a model.
+
+        Parameters
+        ----------
+        model : EuclideanModel or AdaptiveModel
+            The prototypes.
+        masses : ndarray of shape (n_bound, n_focal_sets)
+            Masses of the objects in constraints to start from.
+
+        Returns
+        -------
+        State
+            The model with masses that are no worse.
+        """
+        masses = self.rows.descend(masses, model.costs_of(self.bound))
+        statistics = model.gather(self.bound, masses)
+        if len(self.free):
+            statistics = statistics + model.collect(self.free)
+        penalty = self.share * self.rows.penalty.value(masses) / self.coordinates.scale**2
+        return State(model, masses, statistics, self.share * statistics.cost + penalty, penalty)
+
+    def step(self, state: State) -> tuple[State, float]:
+        """One iteration.
+
+        Parameters
+        ----------
+        state : State
+            The state before.
+
+        Returns
+        -------
+        state : State
+            The state after.
+        moved : float
+            The longest way of a prototype, as a share of the spread of the data.
+        """
+        after = self.state(state.model.solve(state.statistics), state.masses)
+        way = after.model.prototypes - state.model.prototypes
+        return after, float(np.sqrt((way**2).sum(axis=1).max())) / (self.size or 1.0)
+
+    def ladder(self) -> Iterator["Problem"]:
+        """The same problem with smaller weights of the constraints, growing.
+
+        Yields
+        ------
+        Problem
+            One problem after the other; none if the full weight is small already.
+        """
+        penalty, weight = self.rows.penalty, _FIRST_STEP
+        while weight < penalty.weight:
+            yield replace(self, rows=replace(self.rows, penalty=replace(penalty, weight=weight)))
+            weight *= _NEXT_STEP
+
+
+def descend(
+    problem: Problem,
+    model: Model,
+    *,
+    tol: float,
+    max_iter: int,
+    report: Callable[[int, float], None] | None = None,
+) -> Outcome:
+    """Climb the ladder of weights, then alternate between masses and prototypes until the prototypes stay.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is given.
+    model : EuclideanModel or AdaptiveModel
+        Where to start.
+    tol : float
+        The share of the spread of the data that a prototype must move for another iteration to follow.
+    max_iter : int
+        The largest number of iterations with the full weight.
+    report : callable or None, default=None
+        Called after each of these with its number and the objective.
+
+    Returns
+    -------
+    Outcome
+        Where it ended, also when the user interrupted it.
+    """
+    masses, history = model.assign(problem.bound), []
+    try:
+        for easier in problem.ladder():
+            model, masses = _climb(easier, model, masses)
+        state = problem.state(model, masses)
+        history.append(state.objective)
+        while len(history) <= max_iter:
+            state, moved = problem.step(state)
+            model, masses = state.model, state.masses
+            history.append(state.objective)
+            if report:
+                report(len(history) - 1, state.objective)
+            if moved <= tol:
+                return Outcome(state, history, converged=True)
+    except KeyboardInterrupt:
+        # Computed anew: what is known may be worth less on the ladder, where constraints count for less.
+        state = problem.state(model, masses)
+        return Outcome(state, history or [state.objective], interrupted=True)
+    return Outcome(state, history)
+
+
+def _climb(problem: Problem, model: Model, masses: FloatArray) -> tuple[Model, FloatArray]:
+    state = problem.state(model, masses)
+    for _ in range(_STEP_ITERATIONS):
+        state, moved = problem.step(state)
+        if moved <= _STEP_TOL:
+            break
+    return state.model, state.masses

@@ -1,0 +1,341 @@
+r"""A prototype method is three functions of a block of rows: assign, collect and solve.
+
+``assign`` gives the masses of rows, ``collect`` the statistics that add up over blocks, and ``solve`` the
+prototypes that are best for the statistics. What a set of clusters costs at a row decides the method: with
+:math:`r_j=\frac1{|A_j|}\sum_{k\in A_j}\|v_k-\bar v_j\|^2`,
+
+.. math:: s_j(x)=p_j\sum_{k\in A_j}\|x-v_k\|^2-g_jr_j ,
+
+which is :math:`|A_j|^\alpha\|x-\bar v_j\|^2` for ECM and a mean of distances to prototypes and barycentre for CCM.
+Fuzzy c-means (single clusters only) and its noise cluster (the empty set) are special cases.
+
+Models work in coordinates of their own, centred and scaled by a power of two: neither place nor unit of the data
+matter.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import evlearn.kernels.prototypes as kernel
+from evlearn.belief import FocalSets
+from evlearn.cluster.set_costs import SetCosts, powers_of, solve_positive, total_cost
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_shape, remoteness
+
+#: Data whose squares are numbers, with some room.
+_SMALLEST, _LARGEST = 1e-150, 1e150
+#: Rows that are so many times farther from the median than others have no say in where the origin is: it would be
+#: far from all rows, and differences from it would lose digits.
+_ORDINARY = 1e4
+#: In units of a model: whatever is farther is an outlier all the same, and its square is a number.
+FARTHEST = 1e100
+#: What single precision can be trusted with: scales, and prototypes in units of the model.
+_SINGLE_SCALES, _SINGLE_FARTHEST = (1e-36, 1e36), 1e15
+
+
+class Coordinates(NamedTuple):
+    """Where a model lives: ``(x - centre) * scale``.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (n_features,)
+        The origin.
+    scale : float
+        A power of two, so that scaling rounds nothing.
+    """
+
+    centre: FloatArray
+    scale: float
+
+    @classmethod
+    def of(cls, sample: FloatArray) -> "Coordinates":
+        """Coordinates in which a sample has mean zero and size one, but for what is far from all the rest.
+
+        Parameters
+        ----------
+        sample : ndarray of shape (n, n_features)
+            Some rows.
+
+        Returns
+        -------
+        Coordinates
+            The coordinates.
+        """
+        near = remoteness(sample) <= _ORDINARY
+        if not near.all():
+            sample = sample[near]
+        with np.errstate(over="ignore"):
+            # Halves, because the sum of two of the largest numbers is not a number.
+            centre = (sample * 0.5).mean(axis=0, dtype=np.float64) * 2
+            spread = float(np.abs(sample - centre).max(initial=0))
+        if spread == 0:
+            return cls(centre, 1.0)
+        if not _SMALLEST <= spread <= _LARGEST:
+            raise ValueError(
+                f"X has values that are up to {spread:.3g} away from their mean, and the squares of such numbers "
+                f"cannot be computed with; rescale X to something between {_SMALLEST:g} and {_LARGEST:g}."
+            )
+        size = float(np.sqrt((((sample - centre) / spread) ** 2).sum(axis=1).mean()))
+        return cls(centre, float(2.0 ** -np.round(np.log2(spread) + np.log2(size))))
+
+    def enter(self, rows: FloatArray) -> FloatArray:
+        """Rows in these coordinates, in double precision, and none of them farther than squares can tell.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them.
+
+        Returns
+        -------
+        ndarray of shape (n, n_features)
+            The same rows.
+        """
+        with np.errstate(over="ignore"):
+            inside = (np.asarray(rows, dtype=np.float64) - self.centre) * self.scale
+        return np.clip(inside, -FARTHEST, FARTHEST, out=inside)
+
+    def leave(self, rows: FloatArray) -> FloatArray:
+        """The inverse of `enter`.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows in these coordinates.
+
+        Returns
+        -------
+        ndarray of shape (n, n_features)
+            The same rows as the user has them.
+        """
+        return rows / self.scale + self.centre
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """All that a block of rows tells about prototypes. Statistics of two blocks add up.
+
+    Attributes
+    ----------
+    cost : float
+        The objective at the current prototypes.
+    powers : ndarray of shape (n_focal_sets,)
+        The sums of the masses, raised to the power beta.
+    sums : ndarray
+        Sums of rows, weighted with these powers: by cluster, or by nonempty set if the metric is adaptive.
+    scatter : ndarray of shape (n_clusters, n_features, n_features) or None
+        Sums of outer products of rows, if the metric is adaptive.
+    """
+
+    cost: float
+    powers: FloatArray
+    sums: FloatArray
+    scatter: FloatArray | None = None
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        scatter = None
+        if self.scatter is not None and other.scatter is not None:
+            scatter = self.scatter + other.scatter
+        return Statistics(self.cost + other.cost, self.powers + other.powers, self.sums + other.sums, scatter)
+
+    def __mul__(self, factor: float) -> "Statistics":
+        scatter = None if self.scatter is None else self.scatter * factor
+        return Statistics(self.cost * factor, self.powers * factor, self.sums * factor, scatter)
+
+
+@dataclass(frozen=True)
+class PrototypeModel:
+    """Prototypes, and what sets of clusters cost; the models below say how far a row is from a prototype.
+
+    Attributes
+    ----------
+    costs : SetCosts
+        What the sets of clusters cost.
+    coordinates : Coordinates
+        Where the prototypes live.
+    prototypes : ndarray of shape (n_clusters, n_features)
+        The prototypes, in these coordinates.
+    """
+
+    costs: SetCosts
+    coordinates: Coordinates
+    prototypes: FloatArray
+
+    def __post_init__(self) -> None:
+        check_shape("prototypes", self.prototypes, (self.focal_sets.frame_size, self.n_features))
+
+    @property
+    def focal_sets(self) -> FocalSets:
+        """The sets that carry mass."""
+        return self.costs.focal_sets
+
+    @property
+    def n_features(self) -> int:
+        """The number of attributes of a row."""
+        return len(self.coordinates.centre)
+
+    @property
+    def centers(self) -> FloatArray:
+        """The prototypes as the user knows them."""
+        return self.coordinates.leave(self.prototypes)
+
+    @property
+    def empty_cost(self) -> float:
+        """What the empty set costs, in squared units of the model."""
+        return float(self.costs.empty * self.coordinates.scale**2)
+
+
+@dataclass(frozen=True)
+class EuclideanModel(PrototypeModel):
+    """Prototypes, and the squared Euclidean distance.
+
+    Attributes
+    ----------
+    costs : SetCosts
+        What the sets of clusters cost.
+    coordinates : Coordinates
+        Where the prototypes live.
+    prototypes : ndarray of shape (n_clusters, n_features)
+        The prototypes, in these coordinates.
+    fixed : bool, default=False
+        Whether they stay where they are.
+    """
+
+    fixed: bool = False
+
+    def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
+        """The masses of rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them, in single or double precision.
+        weights : None, default=None
+            Not used: masses do not depend on weights.
+
+        Returns
+        -------
+        ndarray of shape (n, n_focal_sets)
+            Masses, in the precision of the rows.
+        """
+        given = rows.dtype
+        rows = self._computable(rows)
+        out = np.empty((len(rows), len(self.costs.focal_sets)), dtype=rows.dtype)
+        kernel.assign(rows, *self._arguments(rows.dtype), out)
+        return out.astype(given, copy=False)
+
+    def collect(self, rows: FloatArray, weights: Any = None) -> Statistics:
+        """The statistics of rows, without keeping their masses.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them, in single or double precision.
+        weights : ndarray of shape (n,) or None, default=None
+            How much each row counts.
+
+        Returns
+        -------
+        Statistics
+            What the rows tell about prototypes.
+        """
+        rows = self._computable(rows)
+        powers, sums = np.zeros(len(self.costs.focal_sets)), np.zeros(self.prototypes.shape)
+        if weights is not None:
+            weights = np.ascontiguousarray(weights, dtype=rows.dtype)
+        cost = kernel.collect(rows, weights, *self._arguments(rows.dtype), powers, sums)
+        return Statistics(cost / self.coordinates.scale**2, powers, sums)
+
+    def costs_of(self, rows: FloatArray) -> FloatArray:
+        """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them.
+
+        Returns
+        -------
+        ndarray of shape (n, n_focal_sets)
+            The costs.
+        """
+        inside = self.coordinates.enter(rows)
+        squares = ((inside[:, None, :] - self.prototypes) ** 2).sum(axis=2)
+        whole = squares @ (self.costs.membership * self.costs.spread[:, None]).T
+        left = whole - self._offsets
+        left[left <= 16 * np.finfo(np.float64).eps * whole] = 0
+        return np.hstack([np.full((len(rows), 1), self.empty_cost), left])
+
+    def gather(self, rows: FloatArray, masses: FloatArray, weights: Any = None) -> Statistics:
+        """The statistics of rows whose masses are given.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, n_features)
+            Rows as the user has them.
+        masses : ndarray of shape (n, n_focal_sets)
+            Their masses.
+        weights : ndarray of shape (n,) or None, default=None
+            How much each row counts.
+
+        Returns
+        -------
+        Statistics
+            What rows and masses tell about prototypes.
+        """
+        powers = powers_of(masses, self.costs.beta, weights)
+        cost = total_cost(powers, self.costs_of(rows)) / self.coordinates.scale**2
+        shares = powers[:, 1:] @ (self.costs.membership * self.costs.spread[:, None])
+        return Statistics(cost, powers.sum(axis=0), shares.T @ self.coordinates.enter(rows))
+
+    def solve(self, statistics: Statistics) -> "EuclideanModel":
+        """The model with the prototypes that are best for the statistics.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            What all rows tell.
+
+        Returns
+        -------
+        EuclideanModel
+            The next model.
+        """
+        if self.fixed:
+            return self
+        costs = self.costs
+        F, powers = costs.membership, statistics.powers[1:]
+        matrix = F.T @ (F * (powers * costs.gain / costs.size**2)[:, None])
+        matrix += np.diag(F.T @ (powers * (costs.spread - costs.gain / costs.size)))
+        change = solve_positive(matrix, statistics.sums - matrix @ self.prototypes)
+        return replace(self, prototypes=self.prototypes + change)
+
+    @property
+    def _offsets(self) -> FloatArray:
+        centres = self.costs.barycentres(self.prototypes)
+        apart = ((self.prototypes - centres[:, None, :]) ** 2).sum(axis=2)
+        return np.asarray(self.costs.gain * (self.costs.membership * apart).sum(axis=1) / self.costs.size)
+
+    def _computable(self, rows: FloatArray) -> FloatArray:
+        """The rows as the kernel takes them; in double precision where their unit is beyond single precision."""
+        if rows.dtype == np.float32:
+            low, high = _SINGLE_SCALES
+            if not low < self.coordinates.scale < high or np.abs(self.prototypes).max() > _SINGLE_FARTHEST:
+                rows = rows.astype(np.float64)
+        return np.ascontiguousarray(rows)
+
+    def _arguments(self, dtype: Any) -> tuple[Any, ...]:
+        """What the kernel takes, between the rows and the results."""
+        numbers = (self.prototypes, self.costs.spread, self._offsets)
+        centre, scale = self.coordinates
+        least = 1e-30 if dtype == np.float32 else 1e-200  # of the empty set too, as of the others in the kernel
+        return (
+            centre.astype(dtype),
+            scale,
+            *(np.ascontiguousarray(one, dtype=dtype) for one in numbers),
+            max(self.empty_cost, least),
+            float(self.costs.beta),
+            *self.costs.lists,
+        )

@@ -1,0 +1,244 @@
+r"""How wide clusters are, how far apart, and whether there are any: what "auto" makes of a sample.
+
+With :math:`W` the mean squared distance of samples to the nearest prototype, :math:`\nu` the effective number of
+directions in which they spread (:math:`(\sum\lambda)^2/\sum\lambda^2` over the variances :math:`\lambda` within
+clusters), and :math:`g` the median squared distance of a prototype to the nearest other,
+
+.. math:: \beta=1+0.4\,\frac{2s^2}{g/4+W-s^2},\qquad s^2=W/\nu .
+
+The denominator is the squared distance of a sample half way between two clusters. There masses fall as
+:math:`d^{-2/(\beta-1)}`, and without the factor 0.4 they would fall as steeply as a Gaussian density of variance
+:math:`s^2` in each direction, whatever the number of features. The factor makes up for the mass on pairs, which is
+caution enough. A fixed exponent knows none of this: with :math:`\beta=2`, masses become equal and prototypes
+coincide as the number of features grows.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evlearn.cluster.centroids.starts import kmeans, squared_distances
+from evlearn.utils.typing import FloatArray
+
+_ROWS = 1000
+_STEEP = 0.4
+_LEAST_EXCESS, _LARGEST_BETA, _VAGUE_BETA = 1e-3, 2.0, 3.0
+#: The largest set costs the distance to the barycentre this many times at most.
+_LARGEST_ALPHA = 30.0
+#: What share of the gap between clusters a pair has to bridge before it costs as much as one of them.
+_BRIDGE = 0.8
+# A test whether there are clusters at all: against this many Gaussian clouds, of at most so many samples.
+_CLOUDS, _FEWEST_CLOUDS, _CLOUD_ROWS, _FEWEST_ROWS = 10, 3, 1000, 20
+#: Rows so many times as far from the median as nine in ten rows are outliers; a Gaussian cloud has none.
+_FAR = 3.0
+# How many standard deviations below the mean of the clouds is better than 19 in 20, and how many beyond doubt.
+_BETTER, _CLEARLY = 1.645, 10.0
+
+
+class Chosen(NamedTuple):
+    """Parameters of a fit, as given or as the data decided.
+
+    Attributes
+    ----------
+    delta : float
+        The distance to the empty set.
+    beta : float
+        The exponent of the masses.
+    alpha : float
+        The exponent of the size of a set.
+    width : float
+        The standard deviation within a cluster, in one direction.
+    cloud : bool
+        Whether one Gaussian cloud would be split as well as the data.
+    """
+
+    delta: float
+    beta: float
+    alpha: float = 1.0
+    width: float = 0.0
+    cloud: bool = False
+
+
+@dataclass(frozen=True)
+class Scales:
+    """How wide clusters are and how far apart.
+
+    Attributes
+    ----------
+    within : float
+        The mean squared distance of samples to the nearest prototype.
+    variance : float
+        The variance within clusters in one direction.
+    gaps : ndarray of shape (n_clusters,)
+        The squared distance of each prototype to the nearest other; empty for one cluster.
+    total : float
+        The variance of all samples in one direction.
+    """
+
+    within: float
+    variance: float
+    gaps: FloatArray
+    total: float
+
+    @classmethod
+    def of(cls, sample: FloatArray, weights: FloatArray, prototypes: FloatArray) -> "Scales":
+        """The scales of a sample, with a prototype for each cluster.
+
+        Parameters
+        ----------
+        sample : ndarray of shape (n, n_features)
+            Samples, in units in which squares are safe; of many, some are enough.
+        weights : ndarray of shape (n,)
+            How much each counts.
+        prototypes : ndarray of shape (n_clusters, n_features)
+            The prototypes.
+
+        Returns
+        -------
+        Scales
+            The scales.
+        """
+        step = -(-len(sample) // _ROWS)
+        sample, weights = sample[::step], weights[::step]
+        nearest = squared_distances(sample, prototypes).argmin(axis=1)
+        within, dimension = _spread(sample - prototypes[nearest], weights)
+        total, all_dimension = _spread(sample - np.average(sample, axis=0, weights=weights), weights)
+        apart = squared_distances(prototypes, prototypes)
+        np.fill_diagonal(apart, np.inf)
+        gaps = apart.min(axis=1) if len(prototypes) > 1 else np.zeros(0)
+        return cls(within, within / dimension, gaps, total / all_dimension)
+
+    def choose(self, delta: float, beta: Any, alpha: Any, *, cloud: bool) -> Chosen:
+        """The parameters as they are given, or as these scales decide.
+
+        Parameters
+        ----------
+        delta : float
+            The distance to the empty set.
+        beta, alpha : float or "auto"
+            The exponents.
+        cloud : bool
+            Whether there may be no clusters.
+
+        Returns
+        -------
+        Chosen
+            The parameters; the width is in the units of these scales.
+        """
+        return Chosen(
+            delta,
+            self.beta(cloud=cloud) if isinstance(beta, str) else float(beta),
+            self.alpha() if isinstance(alpha, str) else float(alpha),
+            float(np.sqrt(self.variance)),
+            cloud,
+        )
+
+    def beta(self, *, cloud: bool = False) -> float:
+        """The exponent of the masses.
+
+        Parameters
+        ----------
+        cloud : bool, default=False
+            Whether there may be no clusters: then their width is that of all samples, which leaves masses vague.
+
+        Returns
+        -------
+        float
+            Above 1.
+        """
+        if self.within <= 0 or not len(self.gaps):
+            return _LARGEST_BETA
+        half_way = float(np.median(self.gaps)) / 4 + self.within - self.variance
+        spread = 2 * self.total if cloud else _STEEP * 2 * self.variance
+        excess = spread / max(half_way, 1e-12 * self.within)
+        excess = float(np.clip(excess, _LEAST_EXCESS, (_VAGUE_BETA if cloud else _LARGEST_BETA) - 1))
+        # The kernel is ten times faster if 1 / (beta - 1) is a whole number.
+        return 1 + (excess if excess > 1 else 1 / round(1 / excess))
+
+    def alpha(self) -> float:
+        """The exponent of the size of a set in ECM, at which a pair wins near the middle of the closest clusters.
+
+        Returns
+        -------
+        float
+            At least 0.
+        """
+        if self.within <= 0 or not len(self.gaps):
+            return 1.0
+        return float(min(np.log2(1 + _BRIDGE * self.gaps.min() / (4 * self.within)), _LARGEST_ALPHA))
+
+
+def is_one_cloud(sample: FloatArray, weights: FloatArray, n_clusters: int, random: np.random.RandomState) -> bool:
+    """Whether a Gaussian cloud with the covariance of a sample would be split into clusters as well as the sample.
+
+    Parameters
+    ----------
+    sample : ndarray of shape (n, n_features)
+        Samples, in units in which squares are safe.
+    weights : ndarray of shape (n,)
+        How much each counts.
+    n_clusters : int
+        The number of clusters.
+    random : RandomState
+        Draws the clouds.
+
+    Returns
+    -------
+    bool
+        Whether k-means leaves no smaller share of the variance than of 19 in 20 such clouds.
+    """
+    n_rows = min(len(sample), _CLOUD_ROWS)
+    if n_clusters < 2 or n_rows < max(_FEWEST_ROWS, 4 * n_clusters):
+        return False
+    even = weights.min() == weights.max()
+    chosen = random.choice(len(sample), n_rows, replace=not even, p=None if even else weights / weights.sum())
+    some = _without_outliers(sample[np.sort(chosen)])
+    n_rows = len(some)
+    centred = some - some.mean(axis=0)
+    left = _unexplained(centred, n_clusters, random)
+    # Any matrix with the same products of columns gives clouds with the covariance of the sample.
+    root = np.linalg.qr(centred, mode="r") if centred.shape[1] < n_rows else centred
+    of_clouds: list[float] = []
+    for number in range(_CLOUDS):
+        cloud = random.standard_normal((n_rows, len(root))) @ root / np.sqrt(n_rows)
+        of_clouds.append(_unexplained(cloud, n_clusters, random))
+        if number >= _FEWEST_CLOUDS - 1 and _deviations(left, of_clouds) < -_CLEARLY:
+            return False
+    return _deviations(left, of_clouds) > -_BETTER
+
+
+def _without_outliers(rows: FloatArray) -> FloatArray:
+    """Rows but for those far from all others, which would make the clouds so wide that clusters vanish in them."""
+    apart = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
+    return np.asarray(rows[apart <= _FAR * np.quantile(apart, 0.9)])
+
+
+def _deviations(left: float, of_clouds: list[float]) -> float:
+    """How many standard deviations the logarithm of a share is above those of the clouds."""
+    logs = np.log(np.maximum([left, *of_clouds], np.finfo(float).tiny))
+    return float((logs[0] - logs[1:].mean()) / max(logs[1:].std(ddof=1), 1e-12))
+
+
+def _unexplained(rows: FloatArray, n_clusters: int, random: np.random.RandomState) -> float:
+    """The share of the variance that k-means leaves within clusters."""
+    everything = float(((rows - rows.mean(axis=0)) ** 2).sum())
+    if everything <= 0:
+        return 0.0
+    return kmeans(rows, np.ones(len(rows)), n_clusters, random)[1] / everything
+
+
+def _spread(residuals: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """The mean square of residuals, and the effective number of directions that they lie in."""
+    shares = weights / weights.sum()
+    scaled = residuals * np.sqrt(shares)[:, None]
+    mean = float((scaled**2).sum())
+    n_rows, n_features = residuals.shape
+    if mean <= np.finfo(float).tiny:
+        return 0.0, 1.0
+    scaled /= np.sqrt(mean)  # in units in which squares of squares are numbers
+    # The product whose matrix is the smaller one has the same sum of squares.
+    product = scaled.T @ scaled if n_features <= n_rows else scaled @ scaled.T
+    # Less what chance adds to the squares of a sample covariance.
+    squares = float((product**2).sum()) - float((shares**2).sum())
+    return mean, float(np.clip(1 / max(squares, 1 / n_features), 1, n_features))

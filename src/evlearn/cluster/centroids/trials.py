@@ -1,0 +1,113 @@
+"""Short descents on a sample: which start is the best, and whether its clusters stay apart."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from evlearn.belief import FocalSets
+from evlearn.blocks import ArrayRows
+from evlearn.cluster.centroids.alternation import Descent, Model, descend
+from evlearn.cluster.centroids.model import Coordinates
+from evlearn.cluster.centroids.scales import Chosen
+from evlearn.cluster.collapse import are_coincident
+from evlearn.utils.typing import FloatArray
+
+_MOST_STARTS, _MOST_ROWS = 3, 5_000
+_TOL, _ITERATIONS = 1e-4, 100
+_MOST_LOWERINGS = 3
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A sample on which starts are tried.
+
+    Attributes
+    ----------
+    sample : ndarray of shape (n, n_features)
+        Some rows, in the coordinates of models.
+    weights : ndarray of shape (n,)
+        Their weights.
+    coordinates : Coordinates
+        Where models live.
+    make_model : callable
+        From focal sets, coordinates, chosen parameters and prototypes to a model.
+    sets_of : callable
+        From prototypes, rows and their weights to focal sets.
+    """
+
+    sample: FloatArray
+    weights: FloatArray
+    coordinates: Coordinates
+    make_model: Callable[..., Model]
+    sets_of: Callable[[FloatArray, FloatArray, FloatArray], FocalSets]
+
+    def sets(self, start: FloatArray) -> FocalSets:
+        """The focal sets of a start.
+
+        Parameters
+        ----------
+        start : ndarray of shape (n_clusters, n_features)
+            Prototypes, as the user knows them.
+
+        Returns
+        -------
+        FocalSets
+            The sets.
+        """
+        rows, weights = self._some
+        return self.sets_of(self.coordinates.enter(start), rows, weights)
+
+    def best(self, starts: list[FloatArray], chosen: Chosen, *, lower_beta: bool) -> tuple[FloatArray, Chosen]:
+        """Where the descent from the best of some starts ends.
+
+        Parameters
+        ----------
+        starts : list of ndarray of shape (n_clusters, n_features)
+            Prototypes, as the user knows them; the first few count.
+        chosen : Chosen
+            The parameters.
+        lower_beta : bool
+            Whether to lower the exponent of the masses if prototypes coincide at the end.
+
+        Returns
+        -------
+        prototypes : ndarray of shape (n_clusters, n_features)
+            The prototypes, as the user knows them.
+        chosen : Chosen
+            The parameters.
+        """
+        for _ in range(_MOST_LOWERINGS):
+            ends = [self._descend(start, chosen) for start in starts[:_MOST_STARTS]]
+            best = self.coordinates.leave(min(ends, key=lambda one: one.objective).model.prototypes)
+            if not lower_beta or not are_coincident(pdist(best), chosen.width):
+                break
+            chosen = chosen._replace(beta=1 + (chosen.beta - 1) / 2)
+        return best, chosen
+
+    def _descend(self, start: FloatArray, chosen: Chosen) -> Descent:
+        rows, weights = self._some
+        # The model takes rows as the user has them, and these are in its own coordinates already.
+        here = Coordinates(np.zeros(rows.shape[1]), 1.0)
+        sized = chosen._replace(delta=chosen.delta * self.coordinates.scale)
+        model = self.make_model(self.sets(start), here, sized, self.coordinates.enter(start))
+        inner = ArrayRows(rows)
+        end = descend(
+            inner,
+            Descent(model),
+            inner.align(weights),
+            tol=_TOL,
+            max_iter=_ITERATIONS,
+            n_jobs=None,
+            watch=lambda _: None,
+        )
+        if end.interrupted:
+            raise KeyboardInterrupt
+        return end
+
+    @cached_property
+    def _some(self) -> tuple[FloatArray, FloatArray]:
+        step = -(-len(self.sample) // _MOST_ROWS)
+        return np.ascontiguousarray(self.sample[::step]), self.weights[::step]

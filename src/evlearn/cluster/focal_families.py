@@ -1,0 +1,198 @@
+"""Which sets of clusters may carry mass: from a word to a family, and pairs chosen from a first fit."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from evlearn.belief import FocalSets
+from evlearn.partition import CredalPartition
+from evlearn.utils.typing import FloatArray
+
+KINDS = ("simple", "pairs", "full", "neighbor_pairs")
+#: How many pairs of neighbours "auto" takes for each cluster, on average and at most.
+_PAIRS_EACH = 2
+# Masses may take so many bytes, and beyond that so many times the memory of the data.
+_FREE_BYTES, _TIMES_THE_DATA = 1 << 30, 64
+
+
+def make_focal_sets(focal_sets: Any, n_clusters: int, *, include_omega: bool = True) -> FocalSets:
+    """The family that the parameter `focal_sets` of an estimator stands for.
+
+    Parameters
+    ----------
+    focal_sets : {"simple", "pairs", "full", "neighbor_pairs"}, FocalSets or iterable of sets
+        What the user asked for. "neighbor_pairs" begins with the simple family.
+    n_clusters : int
+        The number of clusters.
+    include_omega : bool, default=True
+        Whether the set of all clusters belongs to the named families.
+
+    Returns
+    -------
+    FocalSets
+        The family; all singletons belong to it.
+    """
+    if isinstance(focal_sets, str):
+        if focal_sets not in KINDS:
+            raise ValueError(f"focal_sets must be one of {list(KINDS)} or a list of sets, got {focal_sets!r}.")
+        if focal_sets == "full":
+            return FocalSets.full(n_clusters)
+        if focal_sets == "pairs":
+            return FocalSets.pairs(n_clusters, include_omega=include_omega)
+        return FocalSets.simple(n_clusters) if include_omega else FocalSets.singletons(n_clusters)
+    if not isinstance(focal_sets, (FocalSets, Iterable)):
+        raise ValueError(f"focal_sets must be one of {list(KINDS)} or a list of sets, got {focal_sets!r}.")
+    family = focal_sets if isinstance(focal_sets, FocalSets) else FocalSets(focal_sets, n_clusters)
+    if family.frame_size != n_clusters:
+        raise ValueError(f"focal_sets is on {family.frame_size} clusters but n_clusters is {n_clusters}.")
+    missing = np.flatnonzero(family.singleton_positions < 0)
+    if len(missing):
+        raise ValueError(
+            f"focal_sets lacks the single cluster {missing[0]}; every cluster needs a set of its own, "
+            f"so add ({missing[0]},)."
+        )
+    return family
+
+
+def choose_focal_sets(focal_sets: Any, squares: FloatArray, weights: Any, *, include_omega: bool) -> FocalSets:
+    """The family that the parameter `focal_sets` stands for, also where it is "auto".
+
+    Parameters
+    ----------
+    focal_sets : str, FocalSets or iterable of sets
+        What the user asked for.
+    squares : ndarray of shape (n, n_clusters)
+        Squared distances of some rows to the prototypes at the start.
+    weights : ndarray of shape (n,) or None
+        How much each row counts.
+    include_omega : bool
+        Whether the set of all clusters belongs to the named families.
+
+    Returns
+    -------
+    FocalSets
+        The family.
+    """
+    if isinstance(focal_sets, str) and focal_sets == "auto":
+        return auto_focal_sets(squares, weights, include_omega=include_omega)
+    return make_focal_sets(focal_sets, squares.shape[1], include_omega=include_omega)
+
+
+def auto_focal_sets(squares: FloatArray, weights: Any, *, include_omega: bool) -> FocalSets:
+    """The family that "auto" stands for: single clusters, and pairs of neighbours, whose number grows with theirs.
+
+    Two clusters are neighbours if they are the nearest two of some row. Barycentres of others lie where other
+    clusters are, and would pull these towards them.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n, n_clusters)
+        Squared distances of some rows to the prototypes at the start.
+    weights : ndarray of shape (n,) or None
+        How much each row counts.
+    include_omega : bool
+        Whether the set of all clusters belongs to the family.
+
+    Returns
+    -------
+    FocalSets
+        The family.
+    """
+    n_clusters = squares.shape[1]
+    family = make_focal_sets("simple", n_clusters, include_omega=include_omega)
+    if n_clusters < 2:
+        return family
+    nearest = np.sort(np.argpartition(squares, 1, axis=1)[:, :2], axis=1)
+    pairs, places = np.unique(nearest, axis=0, return_inverse=True)
+    shared = np.bincount(places.ravel(), weights)
+    most = np.argsort(-shared, kind="stable")[: _PAIRS_EACH * n_clusters]
+    return family.with_sets([tuple(pair) for pair in pairs[np.sort(most)].tolist()])
+
+
+def refuse_too_many_sets(focal_sets: Any, n_clusters: int, rows: Any) -> None:
+    """Raise if masses of rows in memory would take gigabytes, and many times the memory of the rows.
+
+    Parameters
+    ----------
+    focal_sets : object
+        What the user asked for.
+    n_clusters : int
+        The number of clusters.
+    rows : Rows
+        The rows.
+    """
+    numbers = {"full": 2**n_clusters, "pairs": n_clusters * (n_clusters + 1) // 2 + 2}
+    n_sets = numbers.get(focal_sets, 0) if isinstance(focal_sets, str) else 0
+    n_bytes = len(rows) * n_sets * rows.dtype.itemsize
+    if n_bytes > _FREE_BYTES and n_sets > _TIMES_THE_DATA * rows.n_features:
+        raise ValueError(
+            f"focal_sets={focal_sets!r} with n_clusters={n_clusters} makes {n_sets:,} sets, whose masses would "
+            f"take {n_bytes:,} bytes for {len(rows):,} samples. Take focal_sets='auto', which has only pairs of "
+            "neighbouring clusters, or list the sets that you need."
+        )
+
+
+def cluster_similarity(partition: CredalPartition, weights: Any = None) -> FloatArray:
+    """How much two clusters share objects: the sum of products of their plausibilities.
+
+    Parameters
+    ----------
+    partition : CredalPartition
+        A first result.
+    weights : ndarray of shape (n_objects,) or None, default=None
+        How much each object counts.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, n_clusters)
+        Symmetric similarities.
+    """
+    useful = partition.masses[:, 1:].sum(axis=1) > 0
+    plausibility = partition.to_possibilistic(normalize=True)[useful].astype(np.float64, copy=False)
+    weighted = plausibility if weights is None else plausibility * np.asarray(weights)[useful, None]
+    return np.asarray(plausibility.T @ weighted)
+
+
+def neighbor_pairs(similarity: FloatArray, n_neighbors: int) -> list[tuple[int, int]]:
+    """Pairs of clusters of which each is among the other's most similar ones.
+
+    Parameters
+    ----------
+    similarity : ndarray of shape (n_clusters, n_clusters)
+        Symmetric similarities; the diagonal does not count.
+    n_neighbors : int
+        How many of the most similar clusters count as neighbours.
+
+    Returns
+    -------
+    list of pairs of int
+        The pairs, in order.
+    """
+    others = np.array(similarity, dtype=np.float64)
+    np.fill_diagonal(others, -np.inf)
+    n_clusters = len(others)
+    nearest = np.argsort(-others, axis=1, kind="stable")[:, : min(n_neighbors, n_clusters - 1)]
+    is_near = np.zeros((n_clusters, n_clusters), dtype=bool)
+    np.put_along_axis(is_near, nearest, True, axis=1)
+    first, second = np.nonzero(np.triu(is_near & is_near.T, k=1))
+    return list(zip(first.tolist(), second.tolist(), strict=True))
+
+
+def random_masses(n_objects: int, n_sets: int, random: np.random.RandomState) -> FloatArray:
+    """Masses to start from that know nothing.
+
+    Parameters
+    ----------
+    n_objects, n_sets : int
+        Their shape.
+    random : RandomState
+        Where they come from.
+
+    Returns
+    -------
+    ndarray of shape (n_objects, n_sets)
+        Rows that sum to one.
+    """
+    masses = random.uniform(size=(n_objects, n_sets))
+    return np.asarray(masses / masses.sum(axis=1, keepdims=True))

@@ -1,0 +1,1 @@
+"""Clusters from Gaussian mixtures, and what resamples say about them."""

@@ -1,0 +1,459 @@
+"""BootClus: model-based evidential clustering, calibrated by the bootstrap."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from evlearn.belief import FocalSets
+from evlearn.blocks.open import is_elsewhere
+from evlearn.cluster.focal_families import make_focal_sets, neighbor_pairs
+from evlearn.cluster.model_based.intervals import PairIntervals, percentile_intervals
+from evlearn.cluster.pairwise.irqp import Descent, Report, descend, rows_against, stratified
+from evlearn.cluster.pairwise.pair_graph import pairs_with_targets
+from evlearn.cluster.pairwise.partners import check_partners, choose_pairs
+from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
+from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.mixture.bootstrap import Replicates, bootstrap
+from evlearn.partition import CredalPartition
+from evlearn.utils.convergence import warn_caller, warn_if_unfinished, whole_or_nothing
+from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_flag, check_integer, check_real, check_shape, refuse_remote
+
+_REFERENCE_OBJECTS = 200
+_NUMBERS_OF_CLUSTERS = range(1, 10)
+# Percentiles of fewer replicates mean nothing.
+_FEWEST_REPLICATES = 20
+
+
+class BootClus(RowwiseClusterer):
+    r"""Calibrated evidential clustering: how sure a mixture model can be, from bootstrap confidence intervals.
+
+    A mixture model gives each pair of objects a probability of belonging to the same cluster, but not how reliable
+    that probability is. BootClus fits the model again to many resamples of the data, takes a confidence interval
+    for each pair, and finds mass functions whose degrees of belief and plausibility of "same cluster" are the
+    bounds of these intervals, as nearly as can be. If clusters are Gaussian, belief and plausibility enclose the
+    true probability about as often as `confidence` says, on the average over data sets. If the covariance model is
+    chosen, each resample chooses again, among models that were nearly as good: the choice is uncertain too.
+
+    Data of which a few samples are a million times farther away than the others are refused: nothing of the
+    others would be left beside them. New samples as far as that from all components may be with anyone: their
+    mass is on the largest sets.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=None
+        The number of clusters; None chooses it, between 1 and 9, by the Bayesian information criterion.
+    covariance_models : "auto", str or list of str, default="auto"
+        Covariance models among which that criterion chooses; see `ParsimoniousGaussianMixture`.
+    mixture : estimator or None, default=None
+        Another mixture instead of these two: a `ParsimoniousGaussianMixture` with other settings, a mixture of
+        scikit-learn, or any estimator with `fit` and `predict_proba`. Its number of components is the number of
+        clusters.
+    confidence : float, default=0.9
+        The share of pairs whose probability the intervals should contain.
+    n_bootstrap : int, default=100
+        How many resamples. Bounds waver less with more: five hundred for figures in print.
+    focal_sets : {"pairs", "simple", "full", "neighbor_pairs"}, FocalSets or list of sets, default="pairs"
+        The sets of clusters that may carry mass. "pairs": single clusters and all pairs; "simple": single clusters
+        only, unless `include_omega`; "full": all sets; "neighbor_pairs": single clusters, and pairs of clusters
+        that share objects, for many clusters.
+    include_omega : bool, default=False
+        Whether the set of all clusters belongs to "simple", "pairs" and "neighbor_pairs".
+    n_pair_neighbors : int, default=1
+        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
+    n_partners : int, "auto" or "all", default="auto"
+        How many other objects each object is compared with. "auto" means all of up to 2000 objects, and 200 drawn
+        at random beyond.
+    tol : float, default=1e-4
+        A sweep that lowers the objective by less than this share of it is the last.
+    max_iter : int, default=100
+        The largest number of sweeps.
+    n_init : int, default=4
+        How many starts the mixture models have.
+    variance_floor : float, default=0.01
+        The smallest variance of a component, as a share of the variances of the features within clusters; see
+        `ParsimoniousGaussianMixture`. 0 is none, as in R.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for results that can be repeated.
+    n_jobs : int or None, default=None
+        How many mixtures are fitted at the same time, by processes or what ``joblib.parallel_config`` says, and
+        how many threads compare objects. The result does not depend on it.
+    verbose : int, default=0
+        Whether to report progress.
+
+    Attributes
+    ----------
+    credal_partition_ : CredalPartition
+        The result. Its clusters are the components of `mixture_`, in the same order.
+    labels_ : ndarray of int of shape (n_samples,)
+        The most plausible cluster of each object.
+    masses_ : ndarray of shape (n_samples, n_focal_sets)
+        The masses, read-only. The empty set has none: mixtures know no outliers.
+    focal_sets_ : FocalSets
+        What the columns of the masses stand for.
+    mixture_ : estimator
+        The mixture fitted to all objects.
+    n_clusters_ : int
+        The number of clusters.
+    intervals_ : PairIntervals
+        The pairs that were looked at, the bounds of their confidence intervals, and the degrees of belief and
+        plausibility that approximate them.
+    n_bootstrap_ : int
+        How many resamples there were: fewer than `n_bootstrap` after an interruption.
+    objective_ : float
+        The squared difference of both bounds to belief and plausibility, together, as a mean over the pairs.
+    objective_history_ : ndarray of shape (n_sweeps,)
+        The objective after each sweep.
+    n_iter_ : int
+        The number of sweeps.
+    converged_ : bool
+        Whether the last sweep changed the objective by less than `tol`.
+    n_features_in_ : int
+        The number of attributes.
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    evlearn.mixture.ParsimoniousGaussianMixture : The mixture models behind it.
+
+    References
+    ----------
+    :cite:t:`denoeux2020bootclus`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from evlearn.cluster import BootClus
+    >>> X = load_iris().data
+    >>> model = BootClus(n_clusters=3, n_bootstrap=200, random_state=0).fit(X)
+    >>> model.mixture_.model_
+    'VEV'
+    >>> intervals = model.intervals_
+    >>> bool((intervals.belief <= intervals.plausibility).all())
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        covariance_models: Any = "auto",
+        mixture: Any = None,
+        confidence: float = 0.9,
+        n_bootstrap: int = 100,
+        focal_sets: Any = "pairs",
+        include_omega: bool = False,
+        n_pair_neighbors: int = 1,
+        n_partners: Any = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        n_init: int = 4,
+        variance_floor: float = 0.01,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.covariance_models = covariance_models
+        self.mixture = mixture
+        self.confidence = confidence
+        self.n_bootstrap = n_bootstrap
+        self.focal_sets = focal_sets
+        self.include_omega = include_omega
+        self.n_pair_neighbors = n_pair_neighbors
+        self.n_partners = n_partners
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.variance_floor = variance_floor
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any = None) -> "BootClus":
+        """Fit the mixture, resample it, and find the mass functions of the objects.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The objects.
+        y : None, default=None
+            Not used; present for scikit-learn's conventions.
+
+        Returns
+        -------
+        BootClus
+            The fitted estimator.
+        """
+        self._check_parameters()
+        if is_elsewhere(X):
+            raise ValueError(
+                f"BootClus needs data in memory, and X is {type(X).__name__}; give an array or a frame."
+            )
+        data = self._read(X, reset=True)
+        refuse_remote("X", data)
+        random = check_random_state(self.random_state)
+        mixture = self._fit_mixture(data, random)
+        shares = mixture.predict_proba(data)
+        focal_sets = self._make_focal_sets(shares)
+        replicates, probabilities = self._bootstrap(mixture, data, random)
+        pairs = choose_pairs(len(data), self.n_partners, random)
+        lower, upper = percentile_intervals(
+            probabilities, probabilities, pairs, self.confidence, n_jobs=self.n_jobs
+        )
+        with one_blas_thread():
+            state = masses_from_intervals(
+                pairs,
+                lower,
+                upper,
+                on_single_clusters(shares, focal_sets),
+                focal_sets,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                report=self._report if self.verbose else None,
+            )
+        self.mixture_, self.n_clusters_, self.n_bootstrap_ = mixture, focal_sets.frame_size, len(replicates)
+        self._publish(CredalPartition(state.masses, focal_sets, validate=False))
+        self._publish_descent(state, pairs, lower, upper)
+        chosen = stratified(self.labels_, _REFERENCE_OBJECTS, random)
+        self._model = BootstrapModel(
+            replicates=replicates,
+            probabilities=probabilities[chosen],
+            masses=np.ascontiguousarray(state.masses[chosen]),
+            focal_sets=focal_sets,
+            confidence=self.confidence,
+        )
+        self._name_objects(X)
+        warn_if_unfinished(state, self.n_iter_, self.max_iter, "the objective", steps="sweeps")
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.n_clusters is not None:
+            check_integer("n_clusters", self.n_clusters, 1)
+        if self.mixture is not None and not (self.n_clusters is None and self.covariance_models == "auto"):
+            raise ValueError(
+                f"mixture={self.mixture!r} has its own number of components and model; leave n_clusters=None and "
+                f"covariance_models='auto', got {self.n_clusters!r} and {self.covariance_models!r}."
+            )
+        check_real("confidence", self.confidence, 0, 1)
+        check_flag("include_omega", self.include_omega)
+        check_integer("n_bootstrap", self.n_bootstrap, 2)
+        check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
+        check_partners(self.n_partners)
+        check_real("tol", self.tol, 0)
+        check_integer("max_iter", self.max_iter, 1)
+
+    # The mixture and its resamples
+
+    def _fit_mixture(self, data: FloatArray, random: np.random.RandomState) -> Any:
+        if self.n_clusters is not None and self.n_clusters > len(data):
+            raise ValueError(f"n_clusters={self.n_clusters} is more than the {len(data)} objects; give fewer.")
+        seed = random.randint(np.iinfo(np.int32).max)
+        if self.mixture is None:
+            mixture = ParsimoniousGaussianMixture(
+                _NUMBERS_OF_CLUSTERS if self.n_clusters is None else self.n_clusters,
+                covariance_models=self.covariance_models,
+                n_init=self.n_init,
+                variance_floor=self.variance_floor,
+                random_state=seed,
+                n_jobs=self.n_jobs,
+            )
+        else:
+            mixture = clone(self.mixture)
+            if mixture.get_params().get("random_state", seed) is None:
+                mixture.set_params(random_state=seed)
+        try:
+            with warnings.catch_warnings():
+                # Without resamples a mixture is nothing that could be kept.
+                warnings.filterwarnings("ignore", "interrupted after", ConvergenceWarning)
+                mixture.fit(data)
+        except ValueError as error:
+            if self.mixture is not None:
+                raise
+            raise ValueError(str(error).replace("n_components", "n_clusters")) from error  # as it is called here
+        if getattr(mixture, "_interrupted", False):
+            raise KeyboardInterrupt("interrupted while the mixture was chosen, before the first resample")
+        if self.verbose:
+            print(f"BootClus mixture {getattr(mixture, 'model_', mixture)}", flush=True)
+        return mixture
+
+    def _make_focal_sets(self, shares: FloatArray) -> FocalSets:
+        n_clusters = shares.shape[1]
+        if n_clusters == 1 and self.n_clusters is None:
+            warn_caller(
+                "the mixture has one component only, so all objects belong to one cluster for sure; give "
+                "n_clusters to have more."
+            )
+        family = make_focal_sets(self.focal_sets, n_clusters, include_omega=self.include_omega)
+        if isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs":
+            return family.with_sets(neighbor_pairs(shares.T @ shares, self.n_pair_neighbors))
+        return family
+
+    def _bootstrap(
+        self, mixture: Any, data: FloatArray, random: np.random.RandomState
+    ) -> tuple[Replicates, FloatArray]:
+        def report(number: int) -> None:
+            print(f"BootClus resample {number:>4} of {self.n_bootstrap}", flush=True)
+
+        found = bootstrap(
+            mixture, data, self.n_bootstrap, random, n_jobs=self.n_jobs, report=report if self.verbose else None
+        )
+        number = len(found[0])
+        if number < min(_FEWEST_REPLICATES, self.n_bootstrap):
+            raise KeyboardInterrupt
+        if number < self.n_bootstrap:
+            message = (
+                f"interrupted after {number} of n_bootstrap={self.n_bootstrap} resamples; the result uses these."
+            )
+            warn_caller(message, ConvergenceWarning)
+        return found
+
+    # From intervals to masses
+
+    def _report(self, sweep: int, objective: float) -> None:
+        print(f"BootClus sweep {sweep:>4}   objective {objective:.9f}", flush=True)
+
+    def _publish_descent(self, state: Descent, pairs: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        same = self.credal_partition_.relational(pairs)
+        self.intervals_ = PairIntervals(pairs, lower, upper, same.same, same.plausibility_same)
+        self.objective_ = state.objective
+        self.objective_history_ = np.array(state.history)
+        self.n_iter_ = len(state.history)
+        self.converged_ = state.converged
+
+
+@dataclass(frozen=True, kw_only=True)
+class BootstrapModel(BlockModel):
+    """Resampled mixtures, and some objects with known masses: what gives a row its masses.
+
+    Attributes
+    ----------
+    replicates : Replicates
+        The mixtures.
+    probabilities : ndarray of float32 of shape (n_known, n_clusters, n_replicates)
+        The probabilities of the clusters of the known objects.
+    confidence : float
+        That of the intervals.
+    """
+
+    replicates: Replicates
+    probabilities: FloatArray
+    confidence: float
+
+    def __post_init__(self) -> None:
+        # Compiled code reads these without looking.
+        check_shape("masses", self.masses, (len(self.masses), len(self.focal_sets)))
+        known = (len(self.masses), self.focal_sets.frame_size, len(self.replicates))
+        check_shape("probabilities", self.probabilities, known)
+        if not all(known) or self.probabilities.dtype != np.float32:
+            raise ValueError(f"probabilities must be an array of float32, and not empty, got shape {known}.")
+
+    def masses_of(self, rows: FloatArray) -> FloatArray:
+        """The masses of a few rows; see `BlockModel`."""
+        shares, known = self.replicates.posterior(rows), len(self.masses)
+        pairs = np.indices((len(shares), known)).reshape(2, -1).T
+        lower, upper = percentile_intervals(shares, self.probabilities, pairs, self.confidence)
+        targets = np.hstack([lower.reshape(-1, known), 1 - upper.reshape(-1, known)]).astype(np.float64)
+        # Objects that no mixture says anything about may be with anyone, or with nobody.
+        targets[(shares.max(axis=1) == 0).any(axis=1)] = 0
+        return _with_empty_set(rows_against(targets, self.masses[:, 1:], same_cluster_forms(self.focal_sets)))
+
+
+def masses_from_intervals(
+    pairs: IntArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    start: FloatArray,
+    focal_sets: FocalSets,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 100,
+    report: Report | None = None,
+) -> Descent:
+    """The masses for which belief and plausibility of "same cluster" are nearest to the bounds of intervals.
+
+    Parameters
+    ----------
+    pairs : ndarray of int of shape (n_pairs, 2)
+        The pairs of objects; all pairs i < j are recognised by their number.
+    lower, upper : ndarray of shape (n_pairs,)
+        The bounds.
+    start : ndarray of shape (n_objects, n_focal_sets)
+        Where to start, without mass on the empty set.
+    focal_sets : FocalSets
+        What the columns stand for.
+    tol : float, default=1e-4
+        A sweep that lowers the objective by less than this share of it is the last.
+    max_iter : int, default=100
+        The largest number of sweeps.
+    report : callable or None, default=None
+        Called after each sweep with its number and the objective.
+
+    Returns
+    -------
+    Descent
+        Where it ended: the objective is the mean over pairs of both squared differences.
+    """
+    state = descend(
+        pairs_with_targets(pairs, np.stack([lower, 1 - upper]), len(start)),
+        start[:, 1:],
+        focal_sets,
+        eta=1 / len(pairs),
+        tol=tol,
+        max_iter=max_iter,
+        forms=same_cluster_forms(focal_sets),
+        report=report,
+    )
+    state.masses = _with_empty_set(state.masses)
+    return state
+
+
+def same_cluster_forms(focal_sets: FocalSets) -> FloatArray:
+    """The forms of two mass functions without the empty set that give belief, and one minus plausibility.
+
+    Parameters
+    ----------
+    focal_sets : FocalSets
+        The family.
+
+    Returns
+    -------
+    ndarray of shape (2, n_focal_sets - 1, n_focal_sets - 1)
+        For belief and for conflict.
+    """
+    return np.stack([focal_sets.same_singleton_matrix, focal_sets.conflict_matrix])[:, 1:, 1:]
+
+
+def on_single_clusters(shares: FloatArray, focal_sets: FocalSets) -> FloatArray:
+    """Probabilities of the clusters as masses.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_objects, n_clusters)
+        The probabilities.
+    focal_sets : FocalSets
+        The family.
+
+    Returns
+    -------
+    ndarray of shape (n_objects, n_focal_sets)
+        The masses.
+    """
+    masses = np.zeros((len(shares), len(focal_sets)))
+    masses[:, focal_sets.singleton_positions] = shares
+    return masses
+
+
+def _with_empty_set(masses: FloatArray) -> FloatArray:
+    return np.hstack([np.zeros((len(masses), 1)), masses])
+
+
+__all__ = ["BootClus", "masses_from_intervals"]

@@ -1,0 +1,1 @@
+"""Clusters from nearest neighbours: EK-NNclus, and the peaks of belief."""

@@ -1,0 +1,272 @@
+r"""What neighbours say about clusters: the evidence of the evidential k-nearest-neighbour rule, and labels for it.
+
+A neighbour at distance :math:`d` supports "we are in the same cluster" with mass :math:`\alpha=e^{-(d/s)^b}`, that
+is, with the weight of evidence :math:`w=-\log(1-\alpha)`. Weights of neighbours that agree add up. Graphs are
+sparse matrices in CSR form, with a row for each object.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from threading import Event
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from evlearn.kernels.label_search import add_evidence, agreement, sweep
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_shape
+
+Labels = npt.NDArray[np.int32]
+
+_LEAST_SUPPORT, _LEAST_DOUBT = 1e-6, 1e-12
+#: Distances that the scale is a quantile of: enough for four digits.
+_QUANTILE_SAMPLE = 5_000_000
+_BLOCK_ROWS = 1 << 13
+
+
+@dataclass(frozen=True)
+class Support:
+    """How much a neighbour supports that one is in the same cluster.
+
+    Attributes
+    ----------
+    scale : float
+        The distance at which the support has fallen to 1/e.
+    power : float
+        The exponent of distances.
+    min_distance : float
+        The share of the scale that all distances have at least.
+    """
+
+    scale: float
+    power: float
+    min_distance: float
+
+    @classmethod
+    def of(cls, graph: csr_array, *, q: float, power: float, min_distance: float) -> "Support":
+        """The support whose scale is a quantile of the distances in a graph.
+
+        Parameters
+        ----------
+        graph : csr_array of shape (n, n)
+            Distances to neighbours.
+        q : float
+            Which quantile.
+        power, min_distance : float
+            As in the class.
+
+        Returns
+        -------
+        Support
+            The support.
+        """
+        step = graph.nnz // _QUANTILE_SAMPLE + 1
+        some = graph if step == 1 else graph[::step]
+        far = some.data[some.indices != step * _rows_of(some)]
+        largest = float(far.max(initial=0)) or 1.0
+        quantile = float(np.quantile((far / largest) ** power, q)) if len(far) else 1.0
+        # More than a share q of the neighbours coincide: any positive scale tells them from the rest.
+        return cls(largest * (quantile ** (1 / power) or 1.0), power, min_distance)
+
+    def __call__(self, distances: FloatArray) -> FloatArray:
+        """Weights of evidence, all positive.
+
+        Parameters
+        ----------
+        distances : ndarray
+            Distances.
+
+        Returns
+        -------
+        ndarray
+            Weights, in double precision.
+        """
+        nearest = max(self.min_distance, _LEAST_DOUBT ** (1 / self.power))
+        farthest = (-np.log(_LEAST_SUPPORT)) ** (1 / self.power)
+        relative = np.clip(np.divide(distances, self.scale, dtype=np.float64), nearest, farthest)
+        return np.asarray(-np.log(-np.expm1(-(relative**self.power))))
+
+    def weigh(self, graph: csr_array) -> csr_array:
+        """The graph with weights in the place of distances, and 0 for objects that are their own neighbours.
+
+        Parameters
+        ----------
+        graph : csr_array of shape (n, n)
+            Distances to neighbours.
+
+        Returns
+        -------
+        csr_array of shape (n, n)
+            Weights, in the precision of the distances.
+        """
+        weights = np.empty_like(graph.data)
+        for rows in row_blocks(graph.shape[0], _BLOCK_ROWS):
+            starts = graph.indptr[rows.start : rows.stop + 1]
+            entries = slice(starts[0], starts[-1])
+            itself = graph.indices[entries] == np.repeat(np.arange(rows.start, rows.stop), np.diff(starts))
+            weights[entries] = np.where(itself, 0, self(graph.data[entries]))
+        return csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
+
+    def weigh_others(self, graph: csr_array, n_neighbors: int | None) -> csr_array:
+        """As `weigh`, for new objects: one that coincides with an object of the training set is taken for it.
+
+        Parameters
+        ----------
+        graph : csr_array of shape (n_new, n_objects)
+            Distances to neighbours.
+        n_neighbors : int or None
+            How many of them count: the others, those farthest or taken for the object itself, get the weight 0.
+            None means all but the object itself.
+
+        Returns
+        -------
+        csr_array of shape (n_new, n_objects)
+            Weights.
+        """
+        weights = self(graph.data)
+        rows = _rows_of(graph)
+        order = np.lexsort((graph.data, rows))
+        rank = np.empty(len(order), dtype=np.intp)
+        rank[order] = np.arange(len(order)) - graph.indptr[rows]
+        nearest = order[graph.indptr[:-1][np.diff(graph.indptr) > 0]]
+        itself = np.zeros(graph.shape[0], dtype=bool)
+        itself[rows[nearest]] = graph.data[nearest] <= self.min_distance * self.scale
+        dropped = itself[rows] & (rank == 0)
+        if n_neighbors is not None:
+            dropped |= rank >= n_neighbors + itself[rows]
+        weights[dropped] = 0
+        return csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
+
+
+@dataclass
+class LabelSearch:
+    """The state of a search for labels.
+
+    Attributes
+    ----------
+    labels : ndarray of int32 of shape (n,)
+        The labels.
+    history : list of float
+        The objective after each pass.
+    converged : bool
+        Whether the last pass changed nothing.
+    interrupted : bool
+        Whether the user stopped it.
+    """
+
+    labels: Labels
+    history: list[float] = field(default_factory=list)
+    converged: bool = False
+    interrupted: bool = False
+
+    @property
+    def objective(self) -> float:
+        """The objective, which is best when largest."""
+        return self.history[-1] if self.history else -np.inf
+
+
+def search_labels(
+    weights: csr_array,
+    labels: Labels,
+    orders: Iterable[Labels],
+    *,
+    stop: Event | None = None,
+    report: Callable[[int, int, float], None] | None = None,
+) -> LabelSearch:
+    r"""Give objects the label that their neighbours give the most weight to, until nothing changes.
+
+    The objective is half the sum of the weights of neighbours with the same label. In a symmetric graph, every
+    change increases it; in others, as a rule.
+
+    Parameters
+    ----------
+    weights : csr_array of shape (n, n)
+        The graph.
+    labels : ndarray of int32 of shape (n,)
+        Where to start.
+    orders : iterable of ndarray of int32
+        The order in which each pass visits the objects; no more passes than there are orders.
+    stop : Event or None, default=None
+        Set when the user interrupts; other searches then end too.
+    report : callable or None, default=None
+        Called after each pass with its number, the number of changes, and the objective.
+
+    Returns
+    -------
+    LabelSearch
+        The state at the end, also when the user interrupted it.
+    """
+    stop = stop or Event()
+    state = LabelSearch(labels)
+    graph = (weights.indptr, weights.indices, weights.data)
+    n_labels = int(labels.max()) + 1
+    try:
+        for order in orders:
+            if stop.is_set():
+                break
+            labels = state.labels.copy()
+            n_changed, _ = sweep(labels, *graph, order, n_labels)
+            history = [*state.history, agreement(labels, *graph) / 2]
+            # At once: an interrupt must not find labels of one pass and the objective of another.
+            state = LabelSearch(labels, history, n_changed == 0)
+            if report:
+                report(len(history), n_changed, history[-1])
+            if state.converged:
+                break
+    except KeyboardInterrupt:
+        stop.set()
+    return replace(state, interrupted=stop.is_set() and not state.converged)
+
+
+def combine_evidence(weights: csr_array, labels: Labels, n_clusters: int) -> FloatArray:
+    r"""The masses of objects: what their neighbours support, combined by Dempster's rule.
+
+    With :math:`W_k` the sum of the weights of the neighbours in cluster k, the masses are proportional to
+    :math:`e^{W_k}-1` for the clusters and to 1 for the set of all of them.
+
+    Parameters
+    ----------
+    weights : csr_array of shape (n, n_training_objects)
+        The graph.
+    labels : ndarray of int32 of shape (n_training_objects,)
+        The clusters of the neighbours.
+    n_clusters : int
+        The number of clusters.
+
+    Returns
+    -------
+    ndarray of shape (n, n_clusters + 2)
+        Masses of the empty set, the clusters, and all clusters together; of two columns if there is one cluster.
+    """
+    check_shape("labels", labels, (weights.shape[1],))
+    if len(labels) and not 0 <= labels.min() <= labels.max() < n_clusters:
+        raise ValueError(f"labels must be from 0 to {n_clusters - 1}, got {labels.min()} to {labels.max()}.")
+    masses = np.zeros((weights.shape[0], n_clusters + 2))
+    add_evidence(labels, weights.indptr, weights.indices, weights.data, masses[:, 1:-1])
+    for rows in row_blocks(len(masses), _BLOCK_ROWS):
+        weights_to_masses(masses[rows, 1:])
+    return masses if n_clusters > 1 else np.array([[0.0, 1.0]]).repeat(len(masses), axis=0)
+
+
+def weights_to_masses(table: FloatArray) -> None:
+    r"""Put masses in the place of weights of evidence, by Dempster's rule.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n, n_clusters + 1)
+        Weights for the clusters, and 0 for all of them together; changed in place to masses, proportional to
+        :math:`e^w-1` and 1.
+    """
+    most = table.max(axis=1, keepdims=True)
+    # Divided by the largest power, and without the difference of nearly equal numbers.
+    table[:, :-1] = -np.expm1(-table[:, :-1]) * np.exp(table[:, :-1] - most)
+    table[:, -1:] = np.exp(-most)
+    table /= table.sum(axis=1, keepdims=True)
+
+
+def _rows_of(graph: csr_array) -> npt.NDArray[Any]:
+    """The row of each entry."""
+    return np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))

@@ -1,0 +1,1 @@
+"""Masses whose conflicts match the dissimilarities of pairs: EVCLUS."""

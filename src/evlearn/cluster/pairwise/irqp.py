@@ -1,0 +1,270 @@
+"""Iterative row-wise quadratic programming: the descent that fits the masses of EVCLUS.
+
+Given the masses of the partners, the best mass function of an object is one small quadratic programme. A sweep
+solves it for every object in turn, which never increases the objective; sweeps go on until they do not help.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from evlearn.belief import FocalSets
+from evlearn.cluster.focal_families import random_masses
+from evlearn.cluster.pairwise.pair_graph import AllPairs, PairGraph
+from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints.penalty import Penalty
+from evlearn.kernels.simplex_qp import solve_many
+from evlearn.utils.typing import FloatArray, IntArray
+
+#: An objective this small is a perfect fit: there is nothing left to lower.
+_PERFECT = 1e-10
+
+Pairs: TypeAlias = AllPairs | PairGraph
+Report: TypeAlias = Callable[[int, float], None]
+
+
+@dataclass
+class Descent:
+    """The state of a descent.
+
+    Attributes
+    ----------
+    masses : ndarray of shape (n_objects, n_focal_sets)
+        The masses.
+    objective : float
+        Their objective.
+    stress : float
+        The objective without the penalty of constraints.
+    history : list of float
+        The objective after each sweep.
+    converged : bool
+        Whether the last sweep changed less than asked for.
+    interrupted : bool
+        Whether the user stopped it.
+    """
+
+    masses: FloatArray
+    objective: float
+    stress: float = float("nan")
+    history: list[float] = field(default_factory=list)
+    converged: bool = False
+    interrupted: bool = False
+
+
+def normalisation(pairs: Pairs, loss: str) -> float:
+    """The factor of the sum of squares: "stress" divides by the squared targets, "mse" by the number of pairs.
+
+    Parameters
+    ----------
+    pairs : AllPairs or PairGraph
+        The pairs.
+    loss : {"stress", "mse"}
+        The kind of objective.
+
+    Returns
+    -------
+    float
+        The factor.
+    """
+    total = pairs.squares() if loss == "stress" else pairs.n_pairs
+    # All objects are the same: any partition without conflict fits, and no scale is needed.
+    return 1 / total if total > 0 else 1.0
+
+
+def descend(
+    pairs: Pairs,
+    masses: FloatArray,
+    focal_sets: FocalSets,
+    *,
+    eta: float,
+    tol: float,
+    max_iter: int,
+    forms: FloatArray | None = None,
+    penalty: Penalty | None = None,
+    random: np.random.RandomState | None = None,
+    report: Report | None = None,
+) -> Descent:
+    """Sweep until a sweep lowers the objective by less than `tol` of itself.
+
+    Parameters
+    ----------
+    pairs : AllPairs or PairGraph
+        The pairs and their targets.
+    masses : ndarray of shape (n_objects, n_focal_sets)
+        The start.
+    focal_sets : FocalSets
+        What the columns stand for.
+    eta : float
+        The factor of the sum of squares.
+    tol : float
+        The relative change that ends the descent.
+    max_iter : int
+        The largest number of sweeps.
+    forms : ndarray of shape (n_forms, n_focal_sets, n_focal_sets) or None, default=None
+        The symmetric forms of two mass functions that have targets; None for their conflict alone.
+    penalty : Penalty or None, default=None
+        What unmet constraints cost.
+    random : RandomState or None, default=None
+        Draws the order of the rows in each sweep; None takes them in their own order.
+    report : callable or None, default=None
+        Called after each sweep with its number and the objective.
+
+    Returns
+    -------
+    Descent
+        The masses where it ended, also when the user interrupted it.
+    """
+    forms = focal_sets.conflict_matrix[None] if forms is None else forms
+    C = np.ascontiguousarray(forms).reshape(-1, forms.shape[-1])
+    M = np.array(masses, dtype=np.float64, order="C")
+    Y = np.concatenate(M @ forms)
+    n_objects = len(M)
+    terms = (penalty or Penalty.of(PairwiseConstraints(), 0, focal_sets)).kernel_terms(n_objects, 2 * eta)
+    additive = pairs.symmetric if isinstance(pairs, PairGraph) else True
+
+    def exact() -> float:
+        return eta * pairs.residuals(M, Y) + (penalty.value(M) if penalty else 0.0)
+
+    state = Descent(M, np.inf)
+    order = np.arange(n_objects, dtype=np.int32)
+    try:
+        while len(state.history) < max_iter and not state.converged:
+            if random is not None:
+                order = random.permutation(n_objects).astype(np.int32)
+            change = pairs.sweep(M, Y, C, order, terms)
+            before = state.objective
+            # In a symmetric graph the rows' changes add up to that of the objective: one pass, after the first
+            # sweep, is enough to know it exactly from then on.
+            state.objective = before + 2 * eta * change if additive and state.history else exact()
+            lowered = abs(2 * eta * change if additive else before - state.objective)
+            state.history.append(state.objective)
+            state.converged = lowered <= tol * state.objective or state.objective <= _PERFECT
+            if report:
+                report(len(state.history), state.objective)
+    except KeyboardInterrupt:
+        state.interrupted = True
+    if not state.history:  # interrupted in the first sweep
+        state.objective = exact()
+    state.stress = state.objective - (penalty.value(M) if penalty else 0.0)
+    return state
+
+
+def seeded_masses(delta: FloatArray, focal_sets: FocalSets, random: np.random.RandomState) -> FloatArray:
+    """Masses to start from that follow a few objects far apart: nobody is sure, but leans to the nearest seed.
+
+    Parameters
+    ----------
+    delta : ndarray of shape (n_objects, n_objects)
+        Target conflicts.
+    focal_sets : FocalSets
+        The family.
+    random : RandomState
+        Draws the seeds, each with a probability that grows with its conflict with those before.
+
+    Returns
+    -------
+    ndarray of shape (n_objects, n_focal_sets)
+        Rows that sum to one.
+    """
+    n_objects = len(delta)
+    seeds = [int(random.randint(n_objects))]
+    for _ in range(1, focal_sets.frame_size):
+        apart = delta[seeds].min(axis=0) ** 2
+        total = apart.sum()
+        draw = random.uniform() * total
+        chosen = int(np.searchsorted(np.cumsum(apart), draw)) if total > 0 else int(random.randint(n_objects))
+        seeds.append(min(chosen, n_objects - 1))
+    closeness = 1 - delta[seeds].T
+    masses = np.full((n_objects, len(focal_sets)), 0.1 / len(focal_sets))
+    masses[:, focal_sets.singleton_positions] += closeness
+    return np.asarray(masses / masses.sum(axis=1, keepdims=True))
+
+
+def best_start(
+    delta: FloatArray, focal_sets: FocalSets, random: np.random.RandomState, *, n_candidates: int
+) -> FloatArray:
+    """The best of several short descents over all pairs of a few objects.
+
+    Parameters
+    ----------
+    delta : ndarray of shape (n_objects, n_objects)
+        Target conflicts.
+    focal_sets : FocalSets
+        The family.
+    random : RandomState
+        Where the starts come from.
+    n_candidates : int
+        How many starts to try; half of them follow seeds, half know nothing.
+
+    Returns
+    -------
+    ndarray of shape (n_objects, n_focal_sets)
+        The masses with the lowest objective.
+    """
+    pairs = AllPairs(delta)
+    eta = normalisation(pairs, "stress")
+
+    def improve(masses: FloatArray, sweeps: int) -> Descent:
+        return descend(pairs, masses, focal_sets, eta=eta, tol=1e-3, max_iter=sweeps, random=random)
+
+    starts = [
+        random_masses(len(delta), len(focal_sets), random)
+        if number % 2
+        else seeded_masses(delta, focal_sets, random)
+        for number in range(n_candidates)
+    ]
+    # A few sweeps show which starts lead nowhere; the better ones go on.
+    states = sorted((improve(start, 5) for start in starts), key=lambda one: one.objective)
+    states = [improve(state.masses, 20) for state in states[: max(1, n_candidates // 5)]]
+    return min(states, key=lambda one: one.objective).masses
+
+
+def rows_against(delta: FloatArray, masses: FloatArray, forms: FloatArray) -> FloatArray:
+    """The best mass function of each row of targets against objects whose masses are known.
+
+    Parameters
+    ----------
+    delta : ndarray of shape (n_rows, n_forms * n_known)
+        Targets with the known objects, for one form after the other.
+    masses : ndarray of shape (n_known, n_focal_sets)
+        Their masses.
+    forms : ndarray of shape (n_forms, n_focal_sets, n_focal_sets)
+        The symmetric forms that have targets: the conflict matrix, for EVCLUS.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_focal_sets)
+        Masses.
+    """
+    Y = np.concatenate(masses @ forms)
+    linear = -(delta @ Y.astype(delta.dtype, copy=False)).astype(np.float64)
+    solution = np.zeros_like(linear)
+    solve_many((Y.T @ Y)[None], linear, solution)
+    return solution
+
+
+def stratified(labels: IntArray, size: int, random: np.random.RandomState) -> IntArray:
+    """Some objects, with every label in its share.
+
+    Parameters
+    ----------
+    labels : ndarray of int of shape (n_objects,)
+        The labels.
+    size : int
+        How many objects to choose.
+    random : RandomState
+        Draws them.
+
+    Returns
+    -------
+    ndarray of int
+        Sorted object numbers; all of them if there are no more than `size`.
+    """
+    n_objects = len(labels)
+    if n_objects <= size:
+        return np.arange(n_objects)
+    shuffled = random.permutation(n_objects)
+    ordered = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    return np.sort(ordered[np.linspace(0, n_objects - 1, size).round().astype(np.intp)])

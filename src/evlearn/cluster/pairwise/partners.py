@@ -1,0 +1,219 @@
+"""Who is compared with whom: partners on random rings, drawn, or given.
+
+On each ring an object has two partners that know each other, so the graph is regular and symmetric.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import pairwise_distances
+
+from evlearn.cluster.dissimilarities import distances_between
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_choice, check_integer
+
+#: Above this many pairs the targets are kept in single precision.
+_MANY_PAIRS = 20_000_000
+
+
+_RING_CHUNK = 16
+
+
+#: How many objects are compared all with all, and with how many partners each if there are more.
+ALL_PAIRS_UP_TO = 2000
+
+
+MANY_OBJECTS_PARTNERS = 200
+
+
+def ring_distances(X: FloatArray, ring: npt.NDArray[Any], metric: Any) -> FloatArray:
+    """The dissimilarity of every object on a ring to the next one.
+
+    Parameters
+    ----------
+    X : ndarray
+        Attribute vectors, or a square matrix if `metric` is "precomputed".
+    ring : ndarray of int
+        The objects in the order of the ring.
+    metric : str or callable
+        As for `sklearn.metrics.pairwise_distances`.
+
+    Returns
+    -------
+    ndarray of shape (n_objects,)
+        Dissimilarities.
+    """
+    following = np.roll(ring, -1)
+    if metric == "precomputed":
+        return np.asarray(X[ring, following], dtype=np.float64)
+    distances = np.empty(len(ring))
+    if isinstance(metric, str) and metric == "euclidean":
+        for block in row_blocks(len(ring)):
+            # Differences first: a squared norm by products loses all digits far from the origin.
+            rows = X[np.append(ring[block], following[block.stop - 1])].astype(np.float64, copy=False)
+            apart = rows[1:] - rows[:-1]
+            distances[block] = np.sqrt(np.einsum("ij,ij->i", apart, apart))
+        return distances
+    # Any metric that only knows matrices: short stretches of the ring, of which one diagonal is kept.
+    for block in row_blocks(len(ring), _RING_CHUNK):
+        stretch = np.r_[ring[block], following[block.stop - 1]]
+        distances[block] = np.diagonal(pairwise_distances(X[stretch], metric=metric), offset=1)
+    return distances
+
+
+def sample_rings(
+    X: FloatArray, n_partners: int, metric: Any, random: np.random.RandomState
+) -> tuple[npt.NDArray[np.int32], FloatArray]:
+    """Partners of every object, from random rings, with their dissimilarities.
+
+    Parameters
+    ----------
+    X : ndarray
+        Attribute vectors, or a square matrix if `metric` is "precomputed".
+    n_partners : int
+        Partners of each object; an odd number is rounded up.
+    metric : str or callable
+        As for `sklearn.metrics.pairwise_distances`.
+    random : RandomState
+        Where random numbers come from.
+
+    Returns
+    -------
+    partners : ndarray of int32 of shape (n_objects, n_partners)
+        The partners: on each ring the next object and the one before.
+    distances : ndarray of shape (n_objects, n_partners)
+        Their dissimilarities, in single precision where there are very many.
+    """
+    n_objects, n_rings = len(X), (n_partners + 1) // 2
+    dtype = np.float32 if 2 * n_objects * n_rings > _MANY_PAIRS else np.float64
+    partners = np.empty((n_objects, 2 * n_rings), dtype=np.int32)
+    distances = np.empty((n_objects, 2 * n_rings), dtype=dtype)
+    # Rings are written along memory, some at a time, and then turned.
+    for some in row_blocks(n_rings, 16):
+        columns = np.empty((2 * (some.stop - some.start), n_objects), dtype=np.int32)
+        apart = np.empty(columns.shape, dtype=dtype)
+        for number in range(0, len(columns), 2):
+            ring = random.permutation(n_objects).astype(np.int32)
+            following = np.roll(ring, -1)
+            steps = ring_distances(X, ring, metric)
+            columns[number, ring], apart[number, ring] = following, steps
+            columns[number + 1, following], apart[number + 1, following] = ring, steps
+        partners[:, 2 * some.start : 2 * some.stop] = columns.T
+        distances[:, 2 * some.start : 2 * some.stop] = apart.T
+    return partners, distances
+
+
+def check_partners(n_partners: Any) -> None:
+    """Raise unless `n_partners` can be given to `choose_pairs`.
+
+    Parameters
+    ----------
+    n_partners : object
+        What the user gave.
+    """
+    if isinstance(n_partners, str):
+        check_choice("n_partners", n_partners, ("auto", "all"))
+    else:
+        check_integer("n_partners", n_partners, 1)
+
+
+def choose_pairs(n_objects: int, n_partners: Any, random: np.random.RandomState) -> IntArray:
+    """Pairs of objects: all of them, or neighbours on random rings, each of which gives every object two partners.
+
+    Parameters
+    ----------
+    n_objects : int
+        How many objects there are.
+    n_partners : int, "auto" or "all"
+        How many partners each object has. "auto" means all of up to 2000 objects, and 200 beyond.
+    random : RandomState
+        Draws the rings.
+
+    Returns
+    -------
+    ndarray of int of shape (n_pairs, 2)
+        The pairs.
+    """
+    if isinstance(n_partners, str):
+        everything = n_partners == "all" or n_objects <= ALL_PAIRS_UP_TO
+        n_partners = n_objects if everything else MANY_OBJECTS_PARTNERS
+    if n_partners >= n_objects - 1:
+        return np.column_stack(np.triu_indices(n_objects, k=1))
+    rings = [random.permutation(n_objects) for _ in range((n_partners + 1) // 2)]
+    return np.concatenate([np.column_stack([ring, np.roll(ring, -1)]) for ring in rings])
+
+
+def draw_partners(n_objects: int, n_partners: int, random: np.random.RandomState) -> npt.NDArray[np.int32]:
+    """Partners that every object draws for itself, as R's package does.
+
+    Parameters
+    ----------
+    n_objects, n_partners : int
+        How many objects there are, and how many partners each of them draws.
+    random : RandomState
+        Where random numbers come from.
+
+    Returns
+    -------
+    ndarray of int32 of shape (n_objects, n_partners)
+        Different partners for each object, never itself.
+    """
+    partners = np.empty((n_objects, n_partners), dtype=np.int32)
+    for number in range(n_objects):
+        drawn = random.choice(n_objects - 1, size=n_partners, replace=False)
+        partners[number] = drawn + (drawn >= number)
+    return partners
+
+
+def read_partners(partners: npt.ArrayLike, n_objects: int) -> npt.NDArray[np.int32]:
+    """Partners that the user names.
+
+    Parameters
+    ----------
+    partners : array-like of int of shape (n_objects, n_partners)
+        For each object, the numbers of its partners.
+    n_objects : int
+        How many objects there are.
+
+    Returns
+    -------
+    ndarray of int32 of shape (n_objects, n_partners)
+        The partners.
+    """
+    numbers = np.asarray(partners)
+    right_shape = numbers.ndim == 2 and len(numbers) == n_objects and np.issubdtype(numbers.dtype, np.integer)
+    if not right_shape or numbers.min(initial=0) < 0 or numbers.max(initial=0) >= n_objects:
+        raise ValueError(
+            f"n_partners, as an array, must hold object numbers from 0 to {n_objects - 1}, a row for each of the "
+            f"{n_objects} objects, got shape {numbers.shape}."
+        )
+    if (numbers == np.arange(n_objects)[:, None]).any():
+        raise ValueError("n_partners names an object as its own partner; leave it out.")
+    return numbers.astype(np.int32)
+
+
+def partner_distances(X: FloatArray, partners: npt.NDArray[np.int32], metric: Any) -> FloatArray:
+    """The dissimilarities of all objects to their partners.
+
+    Parameters
+    ----------
+    X : ndarray
+        Attribute vectors, or a square matrix if `metric` is "precomputed".
+    partners : ndarray of int32 of shape (n_objects, n_partners)
+        The partners of each object.
+    metric : str or callable
+        As for `sklearn.metrics.pairwise_distances`.
+
+    Returns
+    -------
+    ndarray of shape (n_objects, n_partners)
+        Dissimilarities.
+    """
+    if metric == "precomputed":
+        return np.take_along_axis(X, partners, axis=1).astype(np.float64)
+    distances = np.empty(partners.shape)
+    for number, chosen in enumerate(partners):
+        distances[number] = distances_between(X[number : number + 1], X[chosen], metric)[0]
+    return distances

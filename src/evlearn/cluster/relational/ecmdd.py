@@ -1,0 +1,382 @@
+"""ECMdd: evidential c-medoids, whose prototypes are objects."""
+
+from dataclasses import replace
+from threading import Event
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.spatial.distance import squareform
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evlearn.belief import FocalSets
+from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.collapse import warn_of_small_clusters
+from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
+from evlearn.cluster.focal_families import make_focal_sets
+from evlearn.cluster.neighbors.search import check_finite
+from evlearn.cluster.relational.medoids import (
+    MedoidDescent,
+    MedoidModel,
+    MedoidRule,
+    descend,
+    exponent_of,
+    hard_medoids,
+    settle_medoids,
+    spread_medoids,
+)
+from evlearn.partition import CredalPartition
+from evlearn.partition.estimators import with_names_of
+from evlearn.utils.chunks import row_blocks
+from evlearn.utils.convergence import warn_if_unfinished, warn_of_collapse, whole_or_nothing
+from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_choice, check_flag, check_integer, check_real, refuse_remote
+
+_NEAR_AND_FAR = 0.95
+_HARD_STARTS = 10
+_BLOCK_NUMBERS = 1 << 22  # of dissimilarities of new objects that are in memory at a time
+
+
+class ECMdd(EvidentialClusterer):
+    r"""Evidential c-medoids: each cluster, and each set of clusters, is represented by objects.
+
+    A medoid is an object in the middle of a cluster. Nothing but dissimilarities of any kind is needed to find it,
+    and one can look at it: a typical customer, protein or word. Sets of clusters have medoids of their own,
+    objects that are about as far from all clusters of the set. An object gives mass to a set the more the nearer
+    it is to the medoids, and to the empty set if it is far from all of them.
+
+    Data of which a few samples are a million times farther away than the others are refused: nothing of the
+    others would be left beside them.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        The number of clusters.
+    medoids : {"single", "weighted"}, default="single"
+        One object for each set, or all objects with weights.
+    focal_sets : {"full", "pairs", "simple"}, FocalSets or list of sets, default="full"
+        The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to eight clusters
+        or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs.
+    include_omega : bool, default=True
+        Whether the set of all clusters belongs to "simple" and "pairs".
+    alpha : float, default=2.0
+        How much large sets are discouraged, from 0 to 100: the distance to a set of k clusters counts
+        :math:`k^\alpha` times.
+    beta : float or "auto", default="auto"
+        The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it, from 1.1 to
+        2, so that half of the objects count their cluster at least twenty times as much as the next; the paper
+        has 2.
+    eta : float, default=1.0
+        Of single medoids: how much the medoid of a set should be near to its clusters, beside being as far from
+        each of them.
+    gamma : float, default=1.0
+        Of single medoids: how much the medoids of its clusters count in the distance to a set, beside its own.
+    xi : float, default=5.0
+        Of weighted medoids: how much an object must count in all clusters of a set to count in the set.
+    psi : float, default=1.05
+        Of weighted medoids: the exponent of the weights, above 1; nearer to 1, fewer objects count. The paper has
+        2, with which nearly all objects count in all clusters.
+    delta : float or "auto", default="auto"
+        Objects farther than :math:`\delta^2` from all clusters are outliers; a square, although dissimilarities
+        are not squared. "auto": :math:`\delta^2` is the dissimilarity that 95 of 100 pairs do not exceed.
+    metric : str or callable, default="euclidean"
+        "precomputed" for a square matrix of dissimilarities, or any metric of
+        `sklearn.metrics.pairwise_distances`.
+    init : {"hard", "spread", "random"} or array-like of int of shape (n_clusters,), default="hard"
+        The first medoids: those of the best of ten crisp partitions, objects far apart, random ones, or given
+        ones. With several starts, the first is as said, and the others are random.
+    n_init : int, default=1
+        How many times to start; the best result is kept. Given medoids are one start.
+    max_iter : int, default=100
+        The largest number of iterations.
+    tol : float, default=1e-06
+        An iteration that changes the objective by less than this share of it is the last; so is one that changes
+        no medoid.
+    random_state : int, RandomState instance or None, default=None
+        The seed, for random starts.
+    n_jobs : int or None, default=None
+        Threads for starts. The result does not depend on it.
+    verbose : int, default=0
+        Whether to report progress, iteration by iteration.
+
+    Attributes
+    ----------
+    medoid_indices_ : ndarray of int of shape (n_focal_sets - 1,)
+        The object that stands for each nonempty set, or that counts most in it; those of single clusters first.
+    prototype_weights_ : ndarray of shape (n_focal_sets - 1, n_samples)
+        Of weighted medoids: how much each object counts in each nonempty set; each row sums to one.
+    credal_partition_ : CredalPartition
+        The result.
+    labels_ : ndarray of int of shape (n_samples,)
+        The most plausible cluster of each object.
+    masses_ : ndarray of shape (n_samples, n_focal_sets)
+        The masses, read-only.
+    focal_sets_ : FocalSets
+        What the columns of the masses stand for.
+    beta_ : float
+        The exponent of the masses that was used.
+    delta_ : float
+        The root of the distance to the empty set.
+    objective_ : float
+        The objective at the medoids and masses, the smallest of all iterations.
+    objective_history_ : ndarray of shape (n_iterations,)
+        The objective after each iteration, which may go up.
+    n_iter_ : int
+        The number of iterations.
+    converged_ : bool
+        Whether medoids or objective settled.
+    n_features_in_ : int
+        The number of attributes, or of objects if `metric` is "precomputed".
+    feature_names_in_ : ndarray of str
+        The names of the attributes, where X has any.
+
+    See Also
+    --------
+    RECM : Prototypes that are means of objects; faster, for dissimilarities that are near to distances.
+    EVCLUS : For dissimilarities of any kind, and for clusters that are not round.
+
+    References
+    ----------
+    :cite:t:`zhou2016ecmdd`.
+
+    Examples
+    --------
+    >>> from evlearn.cluster import ECMdd
+    >>> from evlearn.datasets import load_butterfly
+    >>> butterfly = load_butterfly()
+    >>> model = ECMdd(n_clusters=2, n_init=10, random_state=0).fit(butterfly.data)
+    >>> sorted(model.medoid_indices_[:2].tolist())
+    [2, 8]
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        *,
+        medoids: str = "single",
+        focal_sets: Any = "full",
+        include_omega: bool = True,
+        alpha: float = 2.0,
+        beta: float | str = "auto",
+        eta: float = 1.0,
+        gamma: float = 1.0,
+        xi: float = 5.0,
+        psi: float = 1.05,
+        delta: Any = "auto",
+        metric: Any = "euclidean",
+        init: Any = "hard",
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.medoids = medoids
+        self.focal_sets = focal_sets
+        self.include_omega = include_omega
+        self.alpha = alpha
+        self.beta = beta
+        self.eta = eta
+        self.gamma = gamma
+        self.xi = xi
+        self.psi = psi
+        self.delta = delta
+        self.metric = metric
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any = None) -> "ECMdd":
+        """Find the medoids, and the mass functions of the objects.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            Attributes, or dissimilarities if `metric` is "precomputed".
+        y : None, default=None
+            Not used; present for scikit-learn's conventions.
+
+        Returns
+        -------
+        ECMdd
+            The fitted estimator.
+        """
+        self._check_parameters()
+        data = self._read(X, reset=True)
+        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
+        apart = data if self._precomputed else distances_between(data, data, self.metric)
+        check_finite(apart, self.metric)
+        unit = float(apart.max()) or 1.0
+        apart = apart / unit
+        with one_blas_thread():
+            state = self._run(apart, unit, focal_sets)
+        warn_if_unfinished(state, len(state.history), self.max_iter, "the medoids")
+        self._publish(CredalPartition(state.masses, focal_sets, validate=False))
+        self._name_objects(X)
+        medoids = state.model.medoids
+        self._model = replace(state.model, medoids=replace(medoids, weights=None))
+        self._training = None if self._precomputed else np.array(data[medoids.objects])
+        self.medoid_indices_ = medoids.chosen
+        self.__dict__.pop("prototype_weights_", None)
+        if medoids.weights is not None:
+            self.prototype_weights_ = medoids.weights
+        self.beta_ = state.model.beta
+        self._warn_of_collapse()
+        self.delta_ = float(np.sqrt(state.model.empty * unit))
+        self.objective_ = state.objective * unit
+        self.objective_history_ = np.array(state.history) * unit
+        self.n_iter_ = len(state.history)
+        self.converged_ = state.converged
+        return self
+
+    def predict_mass(self, X: Any) -> CredalPartition:
+        """The mass functions of objects, new or old; for those of the training set the same as `masses_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_objects, n_features) or (n_objects, n_training_objects)
+            Attributes, or dissimilarities to the objects of the training set if `metric` is "precomputed".
+
+        Returns
+        -------
+        CredalPartition
+            A mass function for each object.
+        """
+        check_is_fitted(self)
+        data = self._read(X, reset=False)
+        masses = np.empty((len(data), len(self.focal_sets_)))
+        objects = self._model.medoids.objects
+        apart: FloatArray
+        for block in row_blocks(len(data), max(1, _BLOCK_NUMBERS // len(objects))):
+            if self._training is None:
+                apart = data[block][:, objects].astype(np.float64)
+            else:
+                apart = distances_between(data[block], self._training, self.metric)
+            check_finite(apart, self.metric)
+            masses[block] = self._model.assign(apart)
+        return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
+
+    def _warn_of_collapse(self) -> None:
+        medoids = self.medoid_indices_[: self.n_clusters]
+        shared = len(medoids) - len(np.unique(medoids))
+        if shared and self.medoids == "single":
+            warn_of_collapse(
+                f"n_clusters={self.n_clusters} were asked for, and only {len(medoids) - shared} different medoids "
+                "were found",
+                "Give beta='auto' and init='hard', or take fewer clusters.",
+            )
+        else:
+            warn_of_small_clusters(self.labels_, self.n_clusters)
+
+    # The data and the problem
+
+    def _check_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, 1)
+        check_flag("include_omega", self.include_omega)
+        check_choice("medoids", self.medoids, ("single", "weighted"))
+        if isinstance(self.focal_sets, str):
+            check_choice("focal_sets", self.focal_sets, ("full", "pairs", "simple"))
+        check_real("alpha", self.alpha, 0, 100)
+        check_real("beta", self.beta, 1, open_low=True, or_auto=True)
+        check_real("eta", self.eta, 0)
+        check_real("gamma", self.gamma, 0)
+        check_real("xi", self.xi, 0)
+        check_real("psi", self.psi, 1, open_low=True)
+        check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
+        check_integer("n_init", self.n_init, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        check_real("tol", self.tol, 0)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, ("hard", "spread", "random"))
+
+    def _read(self, X: Any, *, reset: bool) -> FloatArray:
+        data: FloatArray = validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
+        )
+        if reset and len(data) < self.n_clusters:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} needs at least as many samples, and there are "
+                f"n_samples={len(data)}."
+            )
+        if reset:
+            refuse_remote("X", data)  # which would be a medoid: they are chosen far apart
+        if not self._precomputed:
+            return data
+        check_dissimilarities(data, square=reset)
+        return symmetric_dissimilarities(data) if reset else data
+
+    def _empty(self, apart: FloatArray, unit: float) -> float:
+        """The cost of the empty set."""
+        if not isinstance(self.delta, str):
+            return float(self.delta) / unit * float(self.delta)
+        # More than 95 of 100 pairs are duplicates: any positive distance tells them from the rest.
+        return float(np.quantile(squareform(apart, checks=False), _NEAR_AND_FAR)) or float(apart.max()) or 1.0
+
+    # The search
+
+    def _run(self, apart: FloatArray, unit: float, focal_sets: FocalSets) -> MedoidDescent:
+        """The best of all starts."""
+        starts = self._starts(apart)
+        auto = isinstance(self.beta, str)
+        beta = exponent_of(apart, settle_medoids(apart, starts[0])) if auto else float(self.beta)
+        eta, gamma, xi, psi = (float(one) for one in (self.eta, self.gamma, self.xi, self.psi))
+        rule = MedoidRule(focal_sets, beta, eta, gamma, xi, psi, unit)
+        factors = rule.table.sum(axis=1) ** float(self.alpha)
+        empty, stop = self._empty(apart, unit), Event()
+
+        def go(start: IntArray) -> MedoidDescent:
+            model = MedoidModel(focal_sets, rule.single(start, apart), factors, empty, rule.beta, unit)
+            return descend(
+                apart,
+                model,
+                rule,
+                weighted=self.medoids == "weighted",
+                tol=self.tol,
+                max_iter=self.max_iter,
+                stop=stop,
+                report=(lambda number, value: self._report(number, value * unit)) if self.verbose else None,
+            )
+
+        states = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(go)(start) for start in starts)
+        state: MedoidDescent = min(states, key=lambda one: one.objective)
+        if not state.history:
+            raise KeyboardInterrupt  # before there was anything to keep
+        return replace(state, interrupted=stop.is_set())
+
+    def _starts(self, apart: FloatArray) -> list[IntArray]:
+        random = check_random_state(self.random_state)
+        if not isinstance(self.init, str):
+            return [_read_medoids(self.init, self.n_clusters, len(apart))]
+        starts = [random.permutation(len(apart))[: self.n_clusters] for _ in range(self.n_init)]
+        if self.init == "hard":
+            starts[0] = hard_medoids(apart, self.n_clusters, random, n_init=_HARD_STARTS)
+        if self.init == "spread":
+            starts[0] = spread_medoids(apart, self.n_clusters)
+        return starts
+
+    def _report(self, iteration: int, objective: float) -> None:
+        print(f"ECMdd iteration {iteration:>4}   objective {objective:.9g}", flush=True)
+
+
+def _read_medoids(init: Any, n_clusters: int, n_objects: int) -> IntArray:
+    medoids = np.asarray(init)
+    if medoids.shape != (n_clusters,) or medoids.dtype.kind not in "iu":
+        raise ValueError(
+            f"init must be 'hard', 'spread', 'random' or {n_clusters} numbers of objects, got an array of "
+            f"{medoids.dtype} of shape {medoids.shape}."
+        )
+    if medoids.min() < 0 or medoids.max() >= n_objects or len(np.unique(medoids)) < n_clusters:
+        raise ValueError(f"init must name different objects from 0 to {n_objects - 1}, got {medoids.tolist()}.")
+    return medoids.astype(np.intp)
+
+
+__all__ = ["ECMdd"]

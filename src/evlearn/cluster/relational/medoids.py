@@ -1,0 +1,445 @@
+r"""Objects that stand for clusters: the prototypes of evidential c-medoids, and their descent.
+
+With :math:`\tau` the dissimilarities, the distance of an object to a set of clusters is a weighted sum of its
+dissimilarities to objects of the training set, :math:`d_{ij}=\sum_la_{jl}\tau_{il}`. Single medoids have one such
+object for each set, and count those of its clusters too; weighted medoids have all objects.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from threading import Event
+
+import numpy as np
+import numpy.typing as npt
+
+from evlearn.belief import FocalSets
+from evlearn.cluster.set_costs import masses_of_costs, total_cost
+from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.validation import check_shape
+
+_EPS = 1e-12
+_MOST_ROUNDS = 50
+# Of the exponent that is chosen: by how much the nearest cluster should outweigh the next, and the bounds. Nearer
+# to 1, a cloud without clusters would be sure of them.
+_TIMES_AS_MUCH = 20.0
+_SMALLEST_BETA, _LARGEST_BETA = 1.1, 2.0
+
+
+@dataclass(frozen=True)
+class MedoidRule:
+    """How masses choose the objects that stand for clusters and sets of these.
+
+    Attributes
+    ----------
+    focal_sets : FocalSets
+        The sets that may carry mass.
+    beta : float
+        The exponent of the masses.
+    eta, gamma : float
+        Of single medoids: the weight of the mean dissimilarity beside its variance when one is chosen for a set,
+        and the weight of the medoids of its clusters in the distance to it.
+    xi, psi : float
+        Of weighted medoids: the exponents of the least weight in a set, and of weights in distances.
+    unit : float
+        What dissimilarities were divided by.
+    """
+
+    focal_sets: FocalSets
+    beta: float
+    eta: float
+    gamma: float
+    xi: float
+    psi: float
+    unit: float
+
+    @property
+    def table(self) -> FloatArray:
+        """The nonempty sets as rows of zeros and ones."""
+        return self.focal_sets.membership[1:].astype(np.float64)
+
+    def scores(self, masses: FloatArray, apart: FloatArray) -> FloatArray:
+        """How far every object is from the objects of each cluster, as the masses tell.
+
+        Parameters
+        ----------
+        masses : ndarray of shape (n, n_focal_sets)
+            The masses.
+        apart : ndarray of shape (n, n)
+            Dissimilarities.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n)
+            Sums of dissimilarities.
+        """
+        return np.asarray((masses[:, self.focal_sets.singleton_positions] ** self.beta).T @ apart)
+
+    def single(self, medoids: IntArray, apart: FloatArray) -> "Medoids":
+        """Single medoids: those of clusters as given, those of larger sets among all objects.
+
+        Parameters
+        ----------
+        medoids : ndarray of int of shape (n_clusters,)
+            The objects that stand for the clusters.
+        apart : ndarray of shape (n, n)
+            Dissimilarities.
+
+        Returns
+        -------
+        Medoids
+            The medoids of all sets.
+        """
+        shares = self.table / self.table.sum(axis=1, keepdims=True)
+        near = apart[medoids]
+        means = shares @ near
+        chosen = np.empty(len(shares), dtype=np.intp)
+        weights = np.zeros((len(shares), len(apart)))
+        for j, members in enumerate(self.table > 0):
+            if members.sum() == 1:
+                chosen[j] = medoids[members][0]
+                weights[j, chosen[j]] = 1
+                continue
+            variance = np.square(near[members] - means[j]).mean(axis=0)
+            chosen[j] = np.argmin(self.unit * variance + self.eta * means[j])
+            np.add.at(weights[j], medoids[members], self.gamma / members.sum() / (1 + self.gamma))
+            weights[j, chosen[j]] += 1 / (1 + self.gamma)
+        return Medoids.of(chosen, weights)
+
+    def weighted(self, scores: FloatArray) -> "Medoids":
+        """Weighted medoids: objects count the more, the nearer they are to those of a cluster.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_clusters, n)
+            As `scores` gives them.
+
+        Returns
+        -------
+        Medoids
+            The medoids of all sets.
+        """
+        of_clusters = masses_of_costs(scores, self.psi)
+        weights = np.empty((len(self.table), scores.shape[1]))
+        for j, members in enumerate(self.table > 0):
+            some = of_clusters[members]
+            if len(some) == 1:
+                weights[j] = some[0]
+                continue
+            with np.errstate(divide="ignore"):  # an object that counts nothing in one cluster counts nothing here
+                least = self.xi * np.log(some.min(axis=0)) if self.xi else 0.0
+                logs = least - np.log(some.var(axis=0) + _EPS)
+            powers = np.exp(logs - logs.max()) if np.isfinite(logs.max()) else some.mean(axis=0)
+            weights[j] = powers / powers.sum()
+        return Medoids.of(weights.argmax(axis=1), weights**self.psi, weights)
+
+
+@dataclass(frozen=True)
+class Medoids:
+    """Objects that stand for the nonempty sets.
+
+    Attributes
+    ----------
+    chosen : ndarray of int of shape (n_focal_sets - 1,)
+        The object that stands for each set, or that counts most.
+    objects : ndarray of int of shape (n_used,)
+        All objects that count in any distance.
+    factors : ndarray of shape (n_focal_sets - 1, n_used)
+        How much their dissimilarities count in the distance to each set.
+    weights : ndarray of shape (n_focal_sets - 1, n) or None
+        The weights of weighted medoids, each row of which sums to one.
+    """
+
+    chosen: IntArray
+    objects: IntArray
+    factors: FloatArray
+    weights: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        check_shape("objects", self.objects, (max(len(self.objects), 1),))
+        check_shape("factors", self.factors, (len(self.chosen), len(self.objects)))
+
+    @classmethod
+    def of(cls, chosen: npt.NDArray[np.intp], factors: FloatArray, weights: FloatArray | None = None) -> "Medoids":
+        """Medoids with the objects that count.
+
+        Parameters
+        ----------
+        chosen, weights : ndarray
+            As in the class.
+        factors : ndarray of shape (n_focal_sets - 1, n)
+            How much each object counts.
+
+        Returns
+        -------
+        Medoids
+            The medoids.
+        """
+        objects = np.flatnonzero(factors.any(axis=0))
+        return cls(chosen, objects, np.ascontiguousarray(factors[:, objects]), weights)
+
+
+@dataclass(frozen=True)
+class MedoidModel:
+    """Medoids that give masses to objects.
+
+    Attributes
+    ----------
+    focal_sets : FocalSets
+        The sets that may carry mass.
+    medoids : Medoids
+        What stands for them.
+    factors : ndarray of shape (n_focal_sets - 1,)
+        The factor of the distance to each set.
+    empty : float
+        The cost of the empty set, in the unit of dissimilarities.
+    beta : float
+        The exponent of the masses.
+    unit : float
+        What dissimilarities are divided by.
+    """
+
+    focal_sets: FocalSets
+    medoids: Medoids
+    factors: FloatArray
+    empty: float
+    beta: float
+    unit: float
+
+    def __post_init__(self) -> None:
+        check_shape("factors", self.factors, (len(self.focal_sets) - 1,))
+        check_shape("medoids", self.medoids.chosen, (len(self.focal_sets) - 1,))
+
+    def costs(self, apart: FloatArray) -> FloatArray:
+        """The cost of every set at objects.
+
+        Parameters
+        ----------
+        apart : ndarray of shape (n, n_used)
+            Dissimilarities to the objects that count, in the unit.
+
+        Returns
+        -------
+        ndarray of shape (n, n_focal_sets)
+            Costs.
+        """
+        costs = apart @ (self.medoids.factors * self.factors[:, None]).T
+        return np.hstack([np.full((len(costs), 1), self.empty), costs])
+
+    def assign(self, apart: FloatArray) -> FloatArray:
+        """The masses of objects, new or old.
+
+        Parameters
+        ----------
+        apart : ndarray of shape (n, n_used)
+            Dissimilarities to the objects that count.
+
+        Returns
+        -------
+        ndarray of shape (n, n_focal_sets)
+            Masses.
+        """
+        return masses_of_costs(self.costs(apart / self.unit), self.beta)
+
+
+@dataclass
+class MedoidDescent:
+    """The state of a search for medoids.
+
+    Attributes
+    ----------
+    model : MedoidModel
+        The medoids with the smallest objective so far.
+    masses : ndarray of shape (n, n_focal_sets)
+        Their masses.
+    objective : float
+        Their objective.
+    history : list of float
+        The objective after each iteration.
+    converged : bool
+        Whether medoids or objective settled.
+    interrupted : bool
+        Whether the user stopped it.
+    """
+
+    model: MedoidModel
+    masses: FloatArray
+    objective: float = float("inf")
+    history: list[float] = field(default_factory=list)
+    converged: bool = False
+    interrupted: bool = False
+
+
+def descend(
+    apart: FloatArray,
+    model: MedoidModel,
+    rule: MedoidRule,
+    *,
+    weighted: bool,
+    tol: float,
+    max_iter: int,
+    stop: Event,
+    report: Callable[[int, float], None] | None = None,
+) -> MedoidDescent:
+    """Alternate between masses and medoids until the medoids or the objective settle; keep the best.
+
+    Parameters
+    ----------
+    apart : ndarray of shape (n, n)
+        Dissimilarities, in the unit of the model.
+    model : MedoidModel
+        The start.
+    rule : MedoidRule
+        How medoids are chosen.
+    weighted : bool
+        Whether medoids are weighted.
+    tol : float
+        The relative change of the objective after which no other iteration follows.
+    max_iter : int
+        The largest number of iterations.
+    stop : Event
+        Set when the user interrupts; other searches then end too.
+    report : callable or None, default=None
+        Called after each iteration with its number and the objective.
+
+    Returns
+    -------
+    MedoidDescent
+        The best state, also when the user interrupted it.
+    """
+    masses = masses_of_costs(model.costs(apart[:, model.medoids.objects]), model.beta)
+    best = MedoidDescent(model, masses)
+    try:
+        while len(best.history) < max_iter and not best.converged and not stop.is_set():
+            scores = rule.scores(masses, apart)
+            medoids = rule.weighted(scores) if weighted else rule.single(scores.argmin(axis=1), apart)
+            same = not weighted and bool(best.history) and np.array_equal(medoids.chosen, model.medoids.chosen)
+            model = replace(model, medoids=medoids)
+            costs = model.costs(apart[:, medoids.objects])
+            masses = masses_of_costs(costs, model.beta)
+            objective = total_cost(masses**model.beta, costs)
+            history = [*best.history, objective]
+            settled = len(history) > 1 and abs(history[-2] - objective) <= tol * abs(history[-2])
+            done = bool(same or settled)
+            if objective <= best.objective:
+                best = MedoidDescent(model, masses, objective, history, done)
+            else:
+                best = replace(best, history=history, converged=done)
+            if report:
+                report(len(history), objective)
+    except KeyboardInterrupt:
+        stop.set()
+    return replace(best, interrupted=stop.is_set() and not best.converged)
+
+
+def spread_medoids(apart: FloatArray, n_clusters: int) -> IntArray:
+    """Objects far apart: first the one nearest to all, then always the one farthest from those chosen.
+
+    Parameters
+    ----------
+    apart : ndarray of shape (n, n)
+        Dissimilarities.
+    n_clusters : int
+        How many.
+
+    Returns
+    -------
+    ndarray of int of shape (n_clusters,)
+        Different objects.
+    """
+    chosen = [int(apart.sum(axis=1).argmin())]
+    for _ in range(1, n_clusters):
+        nearest = apart[chosen].min(axis=0)
+        nearest[chosen] = -1
+        chosen.append(int(nearest.argmax()))
+    return np.array(chosen)
+
+
+def hard_medoids(apart: FloatArray, n_clusters: int, random: np.random.RandomState, *, n_init: int) -> IntArray:
+    """Medoids of crisp clusters: the best of several starts, one of objects far apart and others drawn so.
+
+    Parameters
+    ----------
+    apart : ndarray of shape (n, n)
+        Dissimilarities.
+    n_clusters : int
+        How many.
+    random : RandomState
+        Draws the starts.
+    n_init : int
+        How many starts.
+
+    Returns
+    -------
+    ndarray of int of shape (n_clusters,)
+        Different objects.
+    """
+    starts = [spread_medoids(apart, n_clusters)]
+    starts += [_drawn_medoids(apart, n_clusters, random) for _ in range(1, n_init)]
+    ends = [settle_medoids(apart, start) for start in starts]
+    return min(ends, key=lambda medoids: float(apart[medoids].min(axis=0).sum()))
+
+
+def settle_medoids(apart: FloatArray, medoids: IntArray) -> IntArray:
+    """Crisp clusters around medoids, and the medoids of these, in turn until nothing changes.
+
+    Parameters
+    ----------
+    apart : ndarray of shape (n, n)
+        Dissimilarities.
+    medoids : ndarray of int of shape (n_clusters,)
+        Different objects to start from.
+
+    Returns
+    -------
+    ndarray of int of shape (n_clusters,)
+        Different objects.
+    """
+    for _ in range(_MOST_ROUNDS):
+        labels = apart[medoids].argmin(axis=0)
+        labels[medoids] = np.arange(len(medoids))  # also where medoids coincide
+        members = [np.flatnonzero(labels == k) for k in range(len(medoids))]
+        found = np.array([some[apart[np.ix_(some, some)].sum(axis=0).argmin()] for some in members])
+        if np.array_equal(found, medoids):
+            break
+        medoids = found
+    return medoids
+
+
+def exponent_of(apart: FloatArray, medoids: IntArray) -> float:
+    """The exponent of masses with which half of the objects count their cluster twenty times as much as the next.
+
+    Masses fall as a power of dissimilarities. In many dimensions all of these are alike, and only a high power
+    tells them apart.
+
+    Parameters
+    ----------
+    apart : ndarray of shape (n, n)
+        Dissimilarities.
+    medoids : ndarray of int of shape (n_clusters,)
+        The medoids of crisp clusters.
+
+    Returns
+    -------
+    float
+        From 1.1 to 2.
+    """
+    if len(medoids) < 2:
+        return _LARGEST_BETA
+    nearest = np.partition(apart[medoids], 1, axis=0)[:2]
+    inside = nearest[:, nearest[0] > 0]
+    if not inside.size:
+        return _LARGEST_BETA
+    ratio = float(np.median(inside[1] / inside[0]))
+    return float(np.clip(1 + np.log(ratio) / np.log(_TIMES_AS_MUCH), _SMALLEST_BETA, _LARGEST_BETA))
+
+
+def _drawn_medoids(apart: FloatArray, n_clusters: int, random: np.random.RandomState) -> IntArray:
+    chosen = [int(random.randint(len(apart)))]
+    for _ in range(1, n_clusters):
+        weights = np.square(apart[chosen].min(axis=0))
+        weights[chosen] = 0
+        if not weights.any():  # all others coincide with those chosen
+            weights = np.ones(len(apart))
+            weights[chosen] = 0
+        chosen.append(int(random.choice(len(apart), p=weights / weights.sum())))
+    return np.array(chosen)

@@ -1,0 +1,297 @@
+r"""Prototypes that are weighted means of objects of which nothing but dissimilarities is known.
+
+A prototype is a row of weights that sum to one. With :math:`\Delta` the matrix of squared dissimilarities, the
+squared distance of object :math:`i` to the weighted mean :math:`a` is
+
+.. math:: d_i^2=(\Delta a)_i-\tfrac12a^T\Delta a ,
+
+which is that of coordinates where dissimilarities are Euclidean distances, and may be negative elsewhere. The
+barycentre of a set of clusters is the mean of their weights, so that an iteration needs one product of
+:math:`\Delta` with the weights of the clusters.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from threading import Event
+
+import numpy as np
+
+from evlearn.belief import FocalSets
+from evlearn.cluster.set_costs import SetCosts, masses_of_costs, solve_positive
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_shape
+
+#: A difference of two sums that is smaller than this share of them is rounding.
+_LOST = 1e-13
+#: A negative squared distance counts as this share of the mean squared dissimilarity.
+_FLOOR = 1e-12
+_SEED_DRAWS = 10
+
+
+@dataclass(frozen=True)
+class RelationalModel:
+    """Prototypes as weighted means of the objects of a training set.
+
+    Attributes
+    ----------
+    costs : SetCosts
+        What the sets of clusters cost.
+    weights : ndarray of shape (n_clusters, n_training_objects)
+        The weights of the objects in each prototype, which sum to one.
+    gram : ndarray of shape (n_clusters, n_clusters)
+        The weights times the squares times the weights.
+    mean : float
+        The mean of the squares.
+    """
+
+    costs: SetCosts
+    weights: FloatArray
+    gram: FloatArray
+    mean: float
+
+    def __post_init__(self) -> None:
+        n_clusters = self.costs.focal_sets.frame_size
+        check_shape("weights", self.weights, (n_clusters, max(self.weights.shape[-1], 1)))
+        check_shape("gram", self.gram, (n_clusters, n_clusters))
+
+    @property
+    def focal_sets(self) -> FocalSets:
+        """The sets that carry mass."""
+        return self.costs.focal_sets
+
+    @classmethod
+    def undecided(cls, costs: SetCosts, squares: FloatArray) -> "RelationalModel":
+        """The model whose prototypes are all the mean of all objects.
+
+        Parameters
+        ----------
+        costs : SetCosts
+            What the sets of clusters cost.
+        squares : ndarray of shape (n, n)
+            Squared dissimilarities.
+
+        Returns
+        -------
+        RelationalModel
+            The model.
+        """
+        n_objects, n_clusters = len(squares), costs.focal_sets.frame_size
+        mean, everybody = float(squares.mean()), np.full((n_clusters, n_objects), 1 / n_objects)
+        return cls(costs, everybody, np.full((n_clusters, n_clusters), mean), mean)
+
+    def move(self, weights: FloatArray, squares: FloatArray) -> tuple["RelationalModel", FloatArray]:
+        """The model with other weights, and what it takes to know the costs of the training set.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_clusters, n)
+            The weights.
+        squares : ndarray of shape (n, n)
+            Squared dissimilarities.
+
+        Returns
+        -------
+        model : RelationalModel
+            The model.
+        means : ndarray of shape (n, n_clusters)
+            Weighted means of the squares of each object.
+        """
+        means = squares @ weights.T
+        return replace(self, weights=weights, gram=weights @ means), means
+
+    def solve(self, masses: FloatArray, squares: FloatArray) -> tuple["RelationalModel", FloatArray]:
+        """The model with the prototypes that are best for the masses of the training set.
+
+        Parameters
+        ----------
+        masses : ndarray of shape (n, n_focal_sets)
+            The masses; those of the empty set play no role.
+        squares : ndarray of shape (n, n)
+            Squared dissimilarities.
+
+        Returns
+        -------
+        model : RelationalModel
+            The model.
+        means : ndarray of shape (n, n_clusters)
+            Weighted means of the squares of each object.
+        """
+        costs, F = self.costs, self.costs.membership
+        powers = masses[:, 1:] ** costs.beta
+        matrix = F.T @ (F * (powers.sum(axis=0) * costs.gain / costs.size**2)[:, None])
+        shares = (F * costs.spread[:, None]).T @ powers.T
+        # A step, and not the weights themselves: a cluster that nobody gives mass to stays where it is.
+        return self.move(self.weights + solve_positive(matrix, shares - matrix @ self.weights), squares)
+
+    def costs_at(self, means: FloatArray) -> tuple[FloatArray, bool]:
+        """The cost of every set at objects, new or old.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n, n_clusters)
+            Weighted means of the squares of each object.
+
+        Returns
+        -------
+        costs : ndarray of shape (n, n_focal_sets)
+            The costs, none of them negative.
+        clipped : bool
+            Whether squared distances came out negative.
+        """
+        costs = self.costs
+        shares = costs.membership / costs.size[:, None]
+        half = 0.5 * ((shares @ self.gram) * shares).sum(axis=1)
+        apart = means @ shares.T
+        # Where weights are of both signs, terms cancel in these sums, and round by more than the sums tell.
+        larger = (shares @ np.abs(self.weights).sum(axis=1)) ** 2
+        lost = _LOST * (np.abs(apart) + np.abs(half)) + _LOST * self.mean * np.maximum(larger - 1, 0)
+        apart -= half
+        negative = apart < -lost
+        apart[np.abs(apart) <= lost] = 0  # an object that is where the prototype is
+        apart[negative] = _FLOOR * self.mean
+        apart *= costs.gain
+        return np.hstack([np.full((len(apart), 1), costs.empty), apart]), bool(negative.any())
+
+    def assign(self, squares: FloatArray) -> FloatArray:
+        """The masses of objects, new or old.
+
+        Parameters
+        ----------
+        squares : ndarray of shape (n, n_training_objects)
+            Their squared dissimilarities to the training set.
+
+        Returns
+        -------
+        ndarray of shape (n, n_focal_sets)
+            Masses.
+        """
+        return masses_of_costs(self.costs_at(squares @ self.weights.T)[0], self.costs.beta)
+
+    def gaps(self) -> FloatArray:
+        """The squared distances between prototypes.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n_clusters)
+            Squares, none of them negative.
+        """
+        half = np.diag(self.gram) / 2
+        return np.maximum(self.gram - half[:, None] - half, 0)
+
+    def spread(self, squares: FloatArray, random: np.random.RandomState) -> "RelationalModel":
+        """The model whose prototypes are objects far apart, as k-means++ draws them.
+
+        Parameters
+        ----------
+        squares : ndarray of shape (n, n)
+            Squared dissimilarities.
+        random : RandomState
+            Draws the objects, ten times; the draw that leaves the smallest squares to the nearest of them is kept.
+
+        Returns
+        -------
+        RelationalModel
+            The model.
+        """
+        draws = [_draw_seeds(squares, len(self.weights), random) for _ in range(_SEED_DRAWS)]
+        seeds = min(draws, key=lambda one: float(squares[one].min(axis=0).sum()))
+        weights = np.zeros(self.weights.shape)
+        weights[np.arange(len(seeds)), seeds] = 1
+        return self.move(weights, squares)[0]
+
+
+@dataclass
+class RelationalDescent:
+    """The state of a descent.
+
+    Attributes
+    ----------
+    model : RelationalModel
+        The prototypes.
+    masses : ndarray of shape (n, n_focal_sets)
+        The masses that are best for them.
+    objective : float
+        The objective of both.
+    history : list of float
+        The objective after each iteration.
+    converged : bool
+        Whether the last iteration changed the masses by less than asked for.
+    interrupted : bool
+        Whether the user stopped it.
+    clipped : bool
+        Whether squared distances came out negative on the way.
+    """
+
+    model: RelationalModel
+    masses: FloatArray
+    objective: float = float("inf")
+    history: list[float] = field(default_factory=list)
+    converged: bool = False
+    interrupted: bool = False
+    clipped: bool = False
+
+
+def descend(
+    squares: FloatArray,
+    model: RelationalModel,
+    masses: FloatArray,
+    *,
+    tol: float,
+    max_iter: int,
+    stop: Event,
+    report: Callable[[int, float], None] | None = None,
+) -> RelationalDescent:
+    """Alternate between prototypes and masses until the masses settle.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n, n)
+        Squared dissimilarities.
+    model : RelationalModel
+        Where prototypes are that get no mass.
+    masses : ndarray of shape (n, n_focal_sets)
+        The start.
+    tol : float
+        The largest change of a mass after which no other iteration follows.
+    max_iter : int
+        The largest number of iterations.
+    stop : Event
+        Set when the user interrupts; other descents then end too.
+    report : callable or None, default=None
+        Called after each iteration with its number and the objective.
+
+    Returns
+    -------
+    RelationalDescent
+        The state at the end, also when the user interrupted it.
+    """
+    state = RelationalDescent(model, masses)
+    beta = model.costs.beta
+    try:
+        while len(state.history) < max_iter and not state.converged and not stop.is_set():
+            model, means = state.model.solve(state.masses, squares)
+            costs, clipped = model.costs_at(means)
+            masses = masses_of_costs(costs, beta)
+            # With the best masses, the sum of m^beta s over a row is its least s times its largest m^(beta - 1).
+            objective = float((costs.min(axis=1) * masses.max(axis=1) ** (beta - 1)).sum())
+            change = float(np.abs(masses - state.masses).max())
+            history, clipped = [*state.history, objective], clipped or state.clipped
+            # At once: an interrupt must not find the masses of one iteration and the prototypes of another.
+            state = RelationalDescent(model, masses, objective, history, change <= tol, clipped=clipped)
+            if report:
+                report(len(history), objective)
+    except KeyboardInterrupt:
+        stop.set()
+    return replace(state, interrupted=stop.is_set() and not state.converged)
+
+
+def _draw_seeds(squares: FloatArray, n_seeds: int, random: np.random.RandomState) -> list[int]:
+    seeds = [int(random.randint(len(squares)))]
+    nearest = squares[seeds[0]].copy()
+    for _ in range(1, n_seeds):
+        ends = np.cumsum(nearest)
+        drawn = int(np.searchsorted(ends, random.uniform() * ends[-1], side="right"))
+        # All objects are where a seed is: any will do.
+        seeds.append(drawn if drawn < len(squares) else int(random.randint(len(squares))))
+        np.minimum(nearest, squares[seeds[-1]], out=nearest)
+    return seeds

@@ -1,0 +1,11 @@
+"""The warnings of evlearn."""
+
+
+class CollapseWarning(UserWarning):
+    """A fit has found less than it was asked for: clusters that coincide, are empty, or are not there at all.
+
+    Catch it, or make it an error, with the tools of the `warnings` module.
+    """
+
+
+__all__ = ["CollapseWarning"]

@@ -1,0 +1,1 @@
+"""What all packages share and no user needs: types, checks, files, parallel work, descents."""

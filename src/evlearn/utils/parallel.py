@@ -1,0 +1,134 @@
+"""Parallel work: joblib's jobs, of which an interruption loses only what has not ended; BLAS held to one thread.
+
+Our matrix products are small and many: threads of BLAS would wait for each other.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from joblib import Parallel
+from threadpoolctl import ThreadpoolController
+
+
+def run_jobs(
+    jobs: Sequence[Any], n_jobs: int | None, report: Callable[[int], None] | None = None
+) -> tuple[list[Any], bool]:
+    """Do jobs, and keep what is ready when the user interrupts.
+
+    Parameters
+    ----------
+    jobs : sequence of delayed calls
+        From ``joblib.delayed``.
+    n_jobs : int or None
+        How many workers; see joblib.
+    report : callable or None, default=None
+        Called after each job with the number of those that are done.
+
+    Returns
+    -------
+    results : list
+        What the jobs gave, in their order: fewer than there are jobs after an interruption.
+    interrupted : bool
+        Whether the user interrupted.
+    """
+    results: list[Any] = []
+    try:
+        for result in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+            results.append(result)
+            if report:
+                report(len(results))
+    except KeyboardInterrupt:
+        return results, True
+    return results, False
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Hold BLAS to one thread for a while; what a user has set comes back afterwards.
+
+    Returns
+    -------
+    context manager
+        For a ``with`` statement. It may be entered again, also by other threads.
+    """
+    return _BLAS.held()
+
+
+class SharedLimit:
+    """A limit of the whole process, which ends when the last of those that want it has left.
+
+    Two overlapping fits must not both put back what they found: the second found the limit of the first.
+
+    Parameters
+    ----------
+    set_limit : callable
+        Sets the limit, and gives a function that puts back what was there before.
+    """
+
+    def __init__(self, set_limit: Callable[[], Callable[[], Any]]) -> None:
+        self._set_limit = set_limit
+        self._n_inside = 0
+        self._put_back: Callable[[], Any] = _nothing
+        self._renew_lock()
+        if hasattr(os, "register_at_fork"):  # a thread that holds the lock is not there in a child
+            os.register_at_fork(after_in_child=self._renew_lock)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the limit for a while.
+
+        Yields
+        ------
+        None
+            While it is held.
+        """
+        with self._lock:
+            put_back = self._set_limit()  # by everyone: some libraries keep a number for each thread
+            if self._n_inside == 0:
+                self._put_back = put_back
+            self._n_inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_inside -= 1
+                if self._n_inside == 0:
+                    self._put_back()
+
+    def _renew_lock(self) -> None:
+        self._lock = Lock()
+
+
+def _nothing() -> None:
+    pass
+
+
+def _limit_blas() -> Callable[[], None]:
+    _take_control()
+    limit = _controller().limit(limits=1, user_api="blas")
+
+    def put_back() -> None:
+        _take_control()
+        limit.restore_original_limits()
+        _take_control()  # and leave it to whoever comes next
+
+    return put_back
+
+
+def _take_control() -> None:
+    # Since 3.8 threadpoolctl listens to the thread that set a number first, and another may be the last to leave.
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    # It looks through all loaded libraries, which takes as long as a small fit.
+    return ThreadpoolController()
+
+
+_BLAS = SharedLimit(_limit_blas)
