@@ -1,11 +1,14 @@
-"""How a fit ends: whole or not at all, and what the user is told."""
+"""One descent for all methods, the trace that it leaves, and how a fit ends: whole or not at all."""
 
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from threading import Event
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from evlearn.exceptions import CollapseWarning
@@ -13,6 +16,7 @@ from evlearn.exceptions import CollapseWarning
 _Self = TypeVar("_Self")
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
+State = TypeVar("State")
 
 
 def whole_or_nothing(
@@ -48,6 +52,114 @@ def whole_or_nothing(
     return whole
 
 
+@dataclass(frozen=True)
+class Trace(Generic[State]):
+    """Where a descent is, and how it came there.
+
+    Attributes
+    ----------
+    state : object
+        What the method is looking for.
+    history : list of float
+        The objective before the first iteration and after each.
+    converged : bool, default=False
+        Whether it settled.
+    interrupted : bool, default=False
+        Whether the user stopped it.
+    """
+
+    state: State
+    history: list[float]
+    converged: bool = False
+    interrupted: bool = False
+
+    @property
+    def objective(self) -> float:
+        """The objective of the state."""
+        return self.history[-1]
+
+    @property
+    def n_iter(self) -> int:
+        """The number of iterations."""
+        return len(self.history) - 1
+
+
+#: From a state to the next one, its objective, and whether nothing much has changed.
+Step = Callable[[State], tuple[State, float, bool]]
+Report = Callable[[int, float], None]
+
+
+def descend(
+    step: Step[State],
+    start: Trace[State],
+    *,
+    max_iter: int,
+    report: Report | None = None,
+    stop: Event | None = None,
+) -> Trace[State]:
+    """Take steps until one says that it settled; the one place where Ctrl-C ends a descent and keeps its state.
+
+    Parameters
+    ----------
+    step : callable
+        One iteration. It may work in place only if its state is sound at any time.
+    start : Trace
+        Where to begin, or to go on.
+    max_iter : int
+        The largest number of iterations, with those of `start`.
+    report : callable or None, default=None
+        Told the number of every iteration and its objective.
+    stop : Event or None, default=None
+        Shared by descents that the user interrupts together.
+
+    Returns
+    -------
+    Trace
+        Where it ended.
+    """
+    trace = start
+    try:
+        while trace.n_iter < max_iter and not trace.converged and not (stop and stop.is_set()):
+            state, objective, settled = step(trace.state)
+            # At once: an interruption must not find the state of one iteration and the history of another.
+            trace = Trace(state, [*trace.history, objective], settled)
+            if report is not None:
+                report(trace.n_iter, objective)
+    except KeyboardInterrupt:
+        if stop is None:
+            return replace(trace, interrupted=True)
+        stop.set()
+    return replace(trace, interrupted=stop is not None and stop.is_set() and not trace.converged)
+
+
+def publish_trace(
+    estimator: Any, trace: Trace[Any], what: str, *, max_iter: int, steps: str = "iterations", unit: float = 1.0
+) -> None:
+    """Set what every iterative estimator tells about its descent, and warn if that did not settle.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets `objective_`, `objective_history_`, `n_iter_` and `converged_`.
+    trace : Trace
+        Where its descent ended.
+    what : str
+        What should have settled.
+    max_iter : int
+        The largest number of iterations that was allowed.
+    steps : str, default="iterations"
+        What iterations are called.
+    unit : float, default=1.0
+        What the objective is multiplied with.
+    """
+    with np.errstate(over="ignore"):
+        estimator.objective_history_ = np.array(trace.history) * unit
+    estimator.objective_ = float(estimator.objective_history_[-1])
+    estimator.n_iter_ = trace.n_iter
+    estimator.converged_ = trace.converged
+    warn_if_unfinished(trace, trace.n_iter, max_iter, what, steps=steps)
+
+
 class Finished(Protocol):
     """The end of a descent."""
 
@@ -60,29 +172,13 @@ class Finished(Protocol):
         """Whether the user stopped it."""
 
 
-def warn_if_unfinished(
-    state: Finished, n_done: int, max_iter: int, what: str, *, steps: str = "iterations"
-) -> None:
-    """Say so when a descent ended before it converged.
-
-    Parameters
-    ----------
-    state : object
-        Where it ended: it says whether it `converged` and whether it was `interrupted`.
-    n_done : int
-        The number of iterations that were made.
-    max_iter : int
-        The largest number that was allowed.
-    what : str
-        What should have settled.
-    steps : str, default="iterations"
-        What iterations are called.
-    """
-    if state.interrupted:
+def warn_if_unfinished(end: Finished, n_done: int, max_iter: int, what: str, *, steps: str = "iterations") -> None:
+    """Say so when a descent ended before it settled; see `publish_trace`."""
+    if end.interrupted:
         warn_caller(
             f"interrupted after {n_done} {steps}; the result is the best state so far.", ConvergenceWarning
         )
-    elif not state.converged:
+    elif not end.converged:
         message = f"{what} still changed after max_iter={max_iter} {steps}; raise max_iter or tol."
         warn_caller(message, ConvergenceWarning)
 
