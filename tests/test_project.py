@@ -21,6 +21,7 @@ MODULES = [
     "evlearn.metrics",
     "evlearn.datasets",
     "evlearn.ensemble",
+    "evlearn.exceptions",
     "evlearn.active",
     "evlearn.constraints",
     "evlearn.blocks",
@@ -89,7 +90,8 @@ def test_documented_parameters_and_defaults_are_those_of_the_signature(path, fou
     documentation = ClassDoc(found) if inspect.isclass(found) else FunctionDoc(found)
     if "See Also" not in documentation and not inspect.getdoc(found):
         pytest.fail(f"{path} has no docstring")
-    if inspect.isabstract(found):  # made by nobody: it tells its attributes
+    # Abstract classes are made by nobody and tell their attributes; warnings are made as Python's are.
+    if inspect.isabstract(found) or (inspect.isclass(found) and issubclass(found, Warning)):
         return
     if inspect.isclass(found) and "Parameters" not in inspect.getdoc(found):  # a record, made by functions
         documented = {one.name: one.type for one in documentation["Attributes"]}
@@ -152,6 +154,33 @@ def test_no_module_loads_an_extra_that_scikit_learn_does_not_load_itself(module)
         f"print([m for m in {EXTRAS} if m in sys.modules and m not in before])"
     )
     assert loaded.strip() == "[]"
+
+
+def test_the_namespace_shows_public_packages_and_functions_only():
+    packages = {module.split(".")[1] for module in MODULES if "." in module} - {"reporting"}  # `evlearn.report`
+    assert set(dir(evlearn)) == packages | set(evlearn.__all__)
+
+
+def test_packages_need_no_import_of_their_own_and_are_loaded_when_asked_for():
+    code = "import sys, evlearn; {}; print(*[m in sys.modules for m in ('sklearn', 'evlearn.cluster')])"
+    assert run(code.format("dir(evlearn)")).split() == ["False", "False"]
+    assert run(code.format("evlearn.cluster.ECM, evlearn.classify, evlearn.datasets")).split() == ["True", "True"]
+    assert all(inspect.ismodule(getattr(evlearn, name)) for name in set(dir(evlearn)) - set(evlearn.__all__))
+
+
+@pytest.mark.parametrize(("package", "needs"), [("plotting", "matplotlib"), ("neural", "torch")])
+def test_a_package_whose_extra_is_missing_says_what_to_install(package, needs):
+    told = run(
+        f"import sys, evlearn; sys.modules[{needs!r}] = None; print(hasattr(evlearn, {package!r}))\n"
+        f"try: evlearn.{package}\nexcept AttributeError as error: print(error)\n"
+        f"try: from evlearn import {package}\nexcept ImportError as error: print(error)"
+    )
+    there, *texts = told.strip().split("\n")
+    assert there == "False"
+    assert len(texts) == 2
+    for text in texts:
+        assert "pip install" in text
+        assert f"evlearn.{package} needs" in text
 
 
 def test_importing_costs_little_more_than_what_it_stands_on():

@@ -1,7 +1,7 @@
 """Evidential clustering and classification: which objects are sure, torn between clusters, or outliers."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evlearn.partition import CredalPartition
 
@@ -9,15 +9,58 @@ __all__ = ["CredalPartition", "__version__", "load_model", "report", "save_model
 
 __version__ = "0.1.0.dev0"
 
-# Looked up when somebody asks for them, so that `import evlearn` loads neither scikit-learn nor matplotlib.
-_LATER = {
-    "report": "evlearn.reporting",
-    "save_model": "evlearn.model_files",
-    "load_model": "evlearn.model_files",
-}
+# Looked up when somebody asks for them, so that `import evlearn` loads neither scikit-learn nor an extra.
+_PACKAGES = (
+    "active",
+    "belief",
+    "blocks",
+    "classify",
+    "cluster",
+    "constraints",
+    "datasets",
+    "ensemble",
+    "exceptions",
+    "metric_learning",
+    "metrics",
+    "mixture",
+    "model_selection",
+    "neural",
+    "partition",
+    "plotting",
+)
+_FUNCTIONS = {"report": "reporting", "save_model": "model_files", "load_model": "model_files"}
+
+if TYPE_CHECKING:  # the same names, for those who read and do not run
+    from evlearn import active as active
+    from evlearn import belief as belief
+    from evlearn import blocks as blocks
+    from evlearn import classify as classify
+    from evlearn import cluster as cluster
+    from evlearn import constraints as constraints
+    from evlearn import datasets as datasets
+    from evlearn import ensemble as ensemble
+    from evlearn import exceptions as exceptions
+    from evlearn import metric_learning as metric_learning
+    from evlearn import metrics as metrics
+    from evlearn import mixture as mixture
+    from evlearn import model_selection as model_selection
+    from evlearn import neural as neural
+    from evlearn import partition as partition
+    from evlearn import plotting as plotting
+    from evlearn.model_files import load_model, save_model
+    from evlearn.reporting.report import report
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in _FUNCTIONS:
+            return getattr(importlib.import_module(f"evlearn.{_FUNCTIONS[name]}"), name)
+        if name in _PACKAGES:
+            try:
+                return importlib.import_module(f"evlearn.{name}")
+            except ImportError as error:  # an extra is missing: the text says which; `hasattr` and `help` go on
+                raise AttributeError(str(error)) from error
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_PACKAGES])

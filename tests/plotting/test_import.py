@@ -10,7 +10,7 @@ def test_without_matplotlib_the_error_says_what_to_install():
     outcome = run("import sys; sys.modules['matplotlib'] = None; import evlearn; import evlearn.plotting")
     assert outcome.returncode == 1
     assert outcome.stderr.strip().endswith(
-        "ImportError: evlearn.plotting needs matplotlib; install it with `pip install evidential-learn[plot]`."
+        "ImportError: evlearn.plotting needs matplotlib; install it with `pip install 'evidential-learn[plot]'`."
     )
 
 

@@ -4,7 +4,7 @@ try:
     import matplotlib  # noqa: F401 - asked for here, so that the error says what to install
 except ImportError as error:
     raise ImportError(
-        "evlearn.plotting needs matplotlib; install it with `pip install evidential-learn[plot]`."
+        "evlearn.plotting needs matplotlib; install it with `pip install 'evidential-learn[plot]'`."
     ) from error
 
 from evlearn.plotting.cluster_number_display import ClusterNumberDisplay
