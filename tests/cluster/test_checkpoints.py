@@ -250,7 +250,10 @@ def rewritten(path, change):
         (lambda s: s.update(stage=np.array(1)), "stage is 1"),
         (lambda s: s.update(current_history=np.empty(0)), "history must have shape"),
         (lambda s: s.pop("current_history"), "structure is broken"),
-        (lambda s: s.update(current_flags=np.ones(3, dtype=bool)), "flags must have shape"),
+        (
+            lambda s: s.update(current_converged=np.ones(3, dtype=bool)),
+            "converged must be an array of 0 dimensions",
+        ),
         (lambda s: s.update(current_model_prototypes=np.ones((3, 2))), "prototypes must have shape"),
         (lambda s: s.update(current_model_sets=s["current_model_sets"][::-1]), "in order"),
         (lambda s: s.update(current_model_sets=np.zeros((1, 2), dtype=bool)), "sets of 3 clusters"),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
+from evlearn.blocks.open import is_elsewhere
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import digest_of_data, with_names_of
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
@@ -102,6 +103,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _name_objects(self, X: Any) -> None:
         """Say whose masses `credal_partition_` holds: their names, and how to know them again."""
+        if is_elsewhere(X):
+            return
         if "credal_partition_" in self.__dict__:  # or else the masses are in Parquet files
             self.credal_partition_ = with_names_of(X, self.credal_partition_)
             if not self._predicts_its_fit:

@@ -1,21 +1,24 @@
 """BPEC: belief-peak evidential clustering."""
 
 import os
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from evlearn.belief import FocalSets
 from evlearn.blocks import Rows
+from evlearn.blocks.targets import check_out
 from evlearn.cluster.centroids.adaptive import make_model
 from evlearn.cluster.centroids.alternation import Model
 from evlearn.cluster.centroids.clusterer import PrototypeClusterer
+from evlearn.cluster.centroids.fit import PrototypeFit
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.centroids.starts import draw_plain, make_prototypes
 from evlearn.cluster.neighbors.belief_peaks import delta_bel
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.utils.convergence import warn_of_collapse, whole_or_nothing
+from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
@@ -186,7 +189,7 @@ class BPEC(PrototypeClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> "BPEC":
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find the peaks, the metrics of their clusters, and the mass functions of the objects.
 
         Parameters
@@ -198,10 +201,15 @@ class BPEC(PrototypeClusterer):
 
         Returns
         -------
-        BPEC
+        Self
             The fitted estimator.
         """
-        self._fit(X, None)
+        self._check_parameters()
+        check_out(self.masses_file, "masses_file")
+        with one_blas_thread(), self._opened(X, reset=True) as rows:
+            fit = PrototypeFit.begin(self, rows, None)
+            self._publish_fit(fit, fit.run())
+        self._name_objects(X)
         return self
 
     def _check_parameters(self) -> None:
@@ -256,8 +264,8 @@ class BPEC(PrototypeClusterer):
         else:
             super()._warn_of_collapse(chosen)
 
-    def _publish_prototypes(self) -> None:
-        super()._publish_prototypes()
+    def _publish_model(self, model: Model, chosen: Chosen) -> None:
+        super()._publish_model(model, chosen)
         self.n_clusters_ = len(self.cluster_centers_)
 
 

@@ -1,16 +1,20 @@
 """CCM: credal c-means."""
 
 import os
-from typing import Any
+from typing import Any, Self
 
 from evlearn.belief import FocalSets
-from evlearn.cluster.centroids.means import MeansClusterer
+from evlearn.blocks.targets import check_out
+from evlearn.cluster.centroids.fit import PrototypeFit
+from evlearn.cluster.centroids.online import OnlineClusterer
 from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.set_costs import SetCosts
-from evlearn.utils.validation import check_real
+from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.validation import check_integer, check_real
 
 
-class CCM(MeansClusterer):
+class CCM(OnlineClusterer):
     r"""Credal c-means: like ECM, for clusters of which one may lie between two others.
 
     An object gives mass to a set of clusters if it is near to all of their prototypes, and not only near to the
@@ -153,8 +157,38 @@ class CCM(MeansClusterer):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    @whole_or_nothing
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Find the prototypes, and the mass functions of the samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
+            The samples: an array, a memory map, a pandas or polars frame; the path of a Parquet file or of a
+            folder of them; a Dask array or DataFrame; or something that gives array after array, each with some
+            of the rows.
+        y : None, default=None
+            Not used; present for scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each sample counts: 2 is as if it were there twice.
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        check_out(self.masses_file, "masses_file")
+        with one_blas_thread(), self._opened(X, reset=True) as rows:
+            fit = PrototypeFit.begin(self, rows, sample_weight)
+            self._publish_fit(fit, fit.run())
+        self._name_objects(X)
+        return self
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_integer("n_clusters", self.n_clusters, 1)
+        check_integer("n_init", self.n_init, 1)
         check_real("gamma", self.gamma, 0, 1e100)
 
     def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:

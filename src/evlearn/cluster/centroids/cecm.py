@@ -1,6 +1,7 @@
 """CECM: evidential c-means that listens to must-link and cannot-link constraints."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -9,14 +10,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn.blocks import ArrayRows
 from evlearn.cluster.base import EvidentialClusterer
-from evlearn.cluster.centroids import alternation as descent
 from evlearn.cluster.centroids.adaptive import AdaptiveModel, make_model
-from evlearn.cluster.centroids.clusterer import refuse_endless
-from evlearn.cluster.centroids.constrained_descent import Outcome, Problem, descend
+from evlearn.cluster.centroids.alternation import Alternation
+from evlearn.cluster.centroids.constrained_descent import Problem, State, descend_constrained
 from evlearn.cluster.centroids.constrained_rows import PENALTIES
-from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
+from evlearn.cluster.centroids.fit import Sight, from_kmeans, look_at, refuse_endless
+from evlearn.cluster.centroids.model import EuclideanModel
 from evlearn.cluster.centroids.scales import Scales
-from evlearn.cluster.centroids.starts import STARTS, draw, make_prototypes, squared_distances, typical_distance
+from evlearn.cluster.centroids.starts import STARTS, make_prototypes, squared_distances
 from evlearn.cluster.collapse import warn_if_collapsed
 from evlearn.cluster.focal_families import choose_focal_sets
 from evlearn.cluster.set_costs import SetCosts
@@ -24,7 +25,7 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairwise import check_constraints
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.utils.convergence import warn_if_unfinished, whole_or_nothing
+from evlearn.utils.convergence import Trace, descend, publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_real
@@ -174,7 +175,7 @@ class CECM(EvidentialClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> "CECM":
+    def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> Self:
         """Find prototypes and the mass functions of the objects.
 
         Parameters
@@ -188,7 +189,7 @@ class CECM(EvidentialClusterer):
 
         Returns
         -------
-        CECM
+        Self
             The fitted estimator.
         """
         self._check_parameters()
@@ -200,30 +201,29 @@ class CECM(EvidentialClusterer):
                 f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; take fewer clusters."
             )
         random = check_random_state(self.random_state)
-        sample, counts = draw(ArrayRows(data), None, random)
-        delta = typical_distance(sample, counts, random) if isinstance(self.delta, str) else float(self.delta)
-        coordinates = Coordinates.of(sample)
-        refuse_endless(ArrayRows(data), coordinates, delta, None)
-        first_places = make_prototypes(self.init, self.n_clusters, sample, counts, random)
-        scales = Scales.of(coordinates.enter(sample), counts, coordinates.enter(first_places))
-        costs = self._costs(scales, sample, counts, first_places, delta)
-        problem = Problem.of(data, constraints, costs, coordinates, xi=float(self.xi), kind=self.penalty)
-        outcomes: list[Outcome] = []
+        seen = look_at(ArrayRows(data), None, self.delta, random)
+        refuse_endless(ArrayRows(data), seen.coordinates, seen.delta, None)
+        first_places = make_prototypes(self.init, self.n_clusters, seen.sample, seen.counts, random)
+        scales = Scales.of(seen.coordinates.enter(seen.sample), seen.counts, seen.coordinates.enter(first_places))
+        costs = self._costs(scales, seen, first_places)
+        problem = Problem.of(data, constraints, costs, seen.coordinates, xi=float(self.xi), kind=self.penalty)
+        ends: list[Trace[State]] = []
         several = isinstance(self.init, str) and self.init != "peaks"
         for number in range(self.n_init if several else 1):
             # The best of k-means, and then seeds that can end elsewhere.
-            init = "k-means++" if self._from_kmeans else self.init
-            places = make_prototypes(init, self.n_clusters, sample, counts, random) if number else first_places
-            start = EuclideanModel(costs, coordinates, coordinates.enter(places))
+            init = "k-means++" if from_kmeans(self) else self.init
+            drawn = (init, self.n_clusters, seen.sample, seen.counts, random)
+            places = make_prototypes(*drawn) if number else first_places
+            start = EuclideanModel(costs, seen.coordinates, seen.coordinates.enter(places))
             # Once through ECM: from there, all starts would go the same way. k-means has been through all that.
-            first = isinstance(self.init, str) and number == 0 and not self._from_kmeans
+            first = isinstance(self.init, str) and number == 0 and not from_kmeans(self)
             with one_blas_thread():
-                outcomes.append(self._descend(problem, start, data if first else None))
-            if outcomes[-1].interrupted:
+                ends.append(self._descend(problem, start, data if first else None))
+            if ends[-1].interrupted:
                 break
-        self._finish(data, problem, min(outcomes, key=lambda one: one.state.objective))
+        self._finish(data, problem, min(ends, key=lambda one: one.objective))
         self._name_objects(X)
-        width = float(np.sqrt(scales.variance)) / coordinates.scale
+        width = float(np.sqrt(scales.variance)) / seen.coordinates.scale
         warn_if_collapsed(pdist(self.cluster_centers_), self.labels_, self.n_clusters, width, _REMEDY)
         return self
 
@@ -245,17 +245,11 @@ class CECM(EvidentialClusterer):
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return with_names_of(X, CredalPartition(self._model.assign(data), self.focal_sets_, validate=False))
 
-    @property
-    def _from_kmeans(self) -> bool:
-        return isinstance(self.init, str) and self.init == "kmeans"
-
-    def _costs(
-        self, scales: Scales, sample: FloatArray, counts: FloatArray, places: FloatArray, delta: float
-    ) -> SetCosts:
+    def _costs(self, scales: Scales, seen: Sight, places: FloatArray) -> SetCosts:
         self.alpha_ = scales.alpha() if isinstance(self.alpha, str) else float(self.alpha)
-        squares = squared_distances(sample, places)
-        focal_sets = choose_focal_sets(self.focal_sets, squares, counts, include_omega=self.include_omega)
-        return SetCosts.ecm(focal_sets, alpha=self.alpha_, beta=2.0, delta=delta)
+        squares = squared_distances(seen.sample, places)
+        focal_sets = choose_focal_sets(self.focal_sets, squares, seen.counts, include_omega=self.include_omega)
+        return SetCosts.ecm(focal_sets, alpha=self.alpha_, beta=2.0, delta=seen.delta)
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
@@ -276,30 +270,21 @@ class CECM(EvidentialClusterer):
             check_choice("init", self.init, STARTS)
         check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
 
-    def _descend(self, problem: Problem, model: EuclideanModel, data: FloatArray | None) -> Outcome:
+    def _descend(self, problem: Problem, model: EuclideanModel, data: FloatArray | None) -> Trace[State]:
         """From prototypes, through ECM if data for it are given, to those that respect the constraints."""
         start, interrupted = model.prototypes, False
         if data is not None:
-            first = descent.descend(
-                ArrayRows(data),
-                descent.Descent(model),
-                None,
-                tol=_START_TOL,
-                max_iter=self.max_iter,
-                n_jobs=None,
-                watch=lambda _: None,
-            )
-            start, interrupted = first.model.prototypes, first.interrupted
+            alternation = Alternation(ArrayRows(data), None, _START_TOL)
+            free = descend(alternation.step, alternation.trace(model), max_iter=self.max_iter)
+            start, interrupted = free.state.model.prototypes, free.interrupted
         ready = make_model(self.metric, model.costs, model.coordinates, start, reg_covar=self.reg_covar)
         if interrupted:
-            state = problem.state(ready, ready.assign(problem.bound))
-            return Outcome(state, [state.objective], interrupted=True)
+            return replace(problem.trace(ready, ready.assign(problem.bound)), interrupted=True)
         report = self._report if self.verbose else None
-        return descend(problem, ready, tol=self.tol, max_iter=self.max_iter, report=report)
+        return descend_constrained(problem, ready, tol=self.tol, max_iter=self.max_iter, report=report)
 
-    def _finish(self, data: FloatArray, problem: Problem, outcome: Outcome) -> None:
-        warn_if_unfinished(outcome, len(outcome.history) - 1, self.max_iter, "the prototypes")
-        state, model = outcome.state, outcome.state.model
+    def _finish(self, data: FloatArray, problem: Problem, trace: Trace[State]) -> None:
+        state, model = trace.state, trace.state.model
         masses = model.assign(data)
         masses[problem.rows.objects] = state.masses
         self._publish(CredalPartition(masses, model.costs.focal_sets, validate=False))
@@ -309,11 +294,8 @@ class CECM(EvidentialClusterer):
         if isinstance(model, AdaptiveModel):
             self.metrics_ = model.metrics
         self.delta_ = float(np.sqrt(model.costs.empty))
-        self.objective_ = state.objective
         self.penalty_ = state.penalty
-        self.objective_history_ = np.array(outcome.history)
-        self.n_iter_ = max(len(outcome.history) - 1, 1)
-        self.converged_ = outcome.converged
+        publish_trace(self, trace, "the prototypes", max_iter=self.max_iter)
 
     def _report(self, iteration: int, objective: float) -> None:
         print(f"CECM iteration {iteration:>4}   objective {objective:.9g}", flush=True)

@@ -8,8 +8,9 @@ So a descent climbs a ladder of weights first, from one at which distances still
 on each step.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from evlearn.cluster.centroids.constrained_rows import ConstrainedRows
 from evlearn.cluster.centroids.model import Coordinates, Statistics
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.constraints import PairwiseConstraints
+from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import REMOTE, remoteness
 
@@ -50,28 +52,6 @@ class State:
     statistics: Statistics
     objective: float
     penalty: float
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Where a descent ended.
-
-    Attributes
-    ----------
-    state : State
-        The last state.
-    history : list of float
-        The objective before the first and after each iteration with the full weight of the constraints.
-    converged : bool, default=False
-        Whether the last iteration moved the prototypes less than asked for.
-    interrupted : bool, default=False
-        Whether the user stopped it.
-    """
-
-    state: State
-    history: list[float]
-    converged: bool = False
-    interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,24 +145,17 @@ class Problem:
         penalty = self.share * self.rows.penalty.value(masses) / self.coordinates.scale**2
         return State(model, masses, statistics, self.share * statistics.cost + penalty, penalty)
 
-    def step(self, state: State) -> tuple[State, float]:
-        """One iteration.
+    def trace(self, model: Model, masses: FloatArray) -> Trace[State]:
+        """Where a descent begins."""
+        state = self.state(model, masses)
+        return Trace(state, [state.objective])
 
-        Parameters
-        ----------
-        state : State
-            The state before.
-
-        Returns
-        -------
-        state : State
-            The state after.
-        moved : float
-            The longest way of a prototype, as a share of the spread of the data.
-        """
+    def step(self, state: State, *, tol: float) -> tuple[State, float, bool]:
+        """One iteration; it settles when no prototype moves by more than `tol` times the spread of the data."""
         after = self.state(state.model.solve(state.statistics), state.masses)
         way = after.model.prototypes - state.model.prototypes
-        return after, float(np.sqrt((way**2).sum(axis=1).max())) / (self.size or 1.0)
+        moved = float(np.sqrt((way**2).sum(axis=1).max())) / (self.size or 1.0)
+        return after, after.objective, moved <= tol
 
     def ladder(self) -> Iterator["Problem"]:
         """The same problem with smaller weights of the constraints, growing.
@@ -198,59 +171,22 @@ class Problem:
             weight *= _NEXT_STEP
 
 
-def descend(
-    problem: Problem,
-    model: Model,
-    *,
-    tol: float,
-    max_iter: int,
-    report: Callable[[int, float], None] | None = None,
-) -> Outcome:
-    """Climb the ladder of weights, then alternate between masses and prototypes until the prototypes stay.
+def descend_constrained(
+    problem: Problem, model: Model, *, tol: float, max_iter: int, report: Report | None = None
+) -> Trace[State]:
+    """Climb the ladder of weights, then alternate between masses and prototypes until the prototypes stay."""
+    rungs = list(problem.ladder())
 
-    Parameters
-    ----------
-    problem : Problem
-        What is given.
-    model : EuclideanModel or AdaptiveModel
-        Where to start.
-    tol : float
-        The share of the spread of the data that a prototype must move for another iteration to follow.
-    max_iter : int
-        The largest number of iterations with the full weight.
-    report : callable or None, default=None
-        Called after each of these with its number and the objective.
+    def climb(place: tuple[Model, FloatArray]) -> tuple[tuple[Model, FloatArray], float, bool]:
+        easier = rungs.pop(0)
+        step = partial(easier.step, tol=_STEP_TOL)
+        end = descend(step, easier.trace(*place), max_iter=_STEP_ITERATIONS)
+        return (end.state.model, end.state.masses), end.objective, end.interrupted
 
-    Returns
-    -------
-    Outcome
-        Where it ended, also when the user interrupted it.
-    """
-    masses, history = model.assign(problem.bound), []
-    try:
-        for easier in problem.ladder():
-            model, masses = _climb(easier, model, masses)
-        state = problem.state(model, masses)
-        history.append(state.objective)
-        while len(history) <= max_iter:
-            state, moved = problem.step(state)
-            model, masses = state.model, state.masses
-            history.append(state.objective)
-            if report:
-                report(len(history) - 1, state.objective)
-            if moved <= tol:
-                return Outcome(state, history, converged=True)
-    except KeyboardInterrupt:
-        # Computed anew: what is known may be worth less on the ladder, where constraints count for less.
-        state = problem.state(model, masses)
-        return Outcome(state, history or [state.objective], interrupted=True)
-    return Outcome(state, history)
-
-
-def _climb(problem: Problem, model: Model, masses: FloatArray) -> tuple[Model, FloatArray]:
-    state = problem.state(model, masses)
-    for _ in range(_STEP_ITERATIONS):
-        state, moved = problem.step(state)
-        if moved <= _STEP_TOL:
-            break
-    return state.model, state.masses
+    start = Trace((model, model.assign(problem.bound)), [np.inf])
+    climbed = descend(climb, start, max_iter=len(rungs))
+    # Computed anew: what is known may be worth less on the ladder, where constraints count for less.
+    trace = problem.trace(*climbed.state)
+    if climbed.interrupted or climbed.converged:
+        return replace(trace, interrupted=True)
+    return descend(partial(problem.step, tol=tol), trace, max_iter=max_iter, report=report)

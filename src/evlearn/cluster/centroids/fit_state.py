@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
-from evlearn.cluster.centroids.alternation import Descent, Model
+from evlearn.cluster.centroids.alternation import Model
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates
 from evlearn.cluster.centroids.scales import Chosen
 from evlearn.utils.stored_values import Check, array, check_keys, check_length, quadratic_forms
@@ -19,8 +19,16 @@ from evlearn.utils.typing import FloatArray
 MakeModel = Callable[..., Model]
 
 
+class Ended(NamedTuple):
+    """Where a descent ended, or had come to when a checkpoint was written."""
+
+    model: Model
+    history: list[float]
+    converged: bool = False
+
+
 @dataclass
-class Progress:
+class FitState:
     """What a fit has done so far.
 
     Attributes
@@ -35,9 +43,9 @@ class Progress:
         The prototypes that each descent starts from, as the user knows them.
     stage : int, default=0
         Which descent is under way: that from a start, or, after the last of them, that with chosen pairs.
-    current : Descent or None, default=None
+    current : Ended or None, default=None
         Where it is.
-    best : Descent or None, default=None
+    best : Ended or None, default=None
         The best of those that ended.
     """
 
@@ -46,11 +54,11 @@ class Progress:
     focal_sets: FocalSets
     starts: FloatArray
     stage: int = 0
-    current: Descent | None = None
-    best: Descent | None = None
+    current: Ended | None = None
+    best: Ended | None = None
 
     def to_arrays(self) -> dict[str, Any]:
-        """The progress as plain arrays.
+        """The state as plain arrays.
 
         Returns
         -------
@@ -68,16 +76,14 @@ class Progress:
         for name, state in (("current", self.current), ("best", self.best)):
             if state is not None:
                 arrays[f"{name}_history"] = np.array(state.history)
-                arrays[f"{name}_flags"] = np.array([state.converged, state.interrupted])
+                arrays[f"{name}_converged"] = np.bool_(state.converged)
                 arrays |= _model_arrays(f"{name}_model", state.model)
-                if state.before is not None:
-                    arrays |= _model_arrays(f"{name}_before", state.before)
         return arrays
 
     @classmethod
     def from_arrays(
         cls, make_model: MakeModel, n_clusters: int | None, n_features: int, arrays: dict[str, Any]
-    ) -> "Progress":
+    ) -> "FitState":
         """The inverse of `to_arrays`; raises if the arrays cannot be those of a fit.
 
         Parameters
@@ -93,8 +99,8 @@ class Progress:
 
         Returns
         -------
-        Progress
-            The progress.
+        FitState
+            The state.
         """
         check_keys("the state", arrays, _ALWAYS, _SOMETIMES)
         for name, values in arrays.items():
@@ -109,11 +115,11 @@ class Progress:
         chosen = Chosen(**numbers)._replace(cloud=bool(numbers["cloud"]))  # type: ignore[arg-type]
         sets = _sets_of(arrays["sets"], n_clusters, "sets")
         make_one = partial(make_model, coordinates=coordinates, chosen=chosen)
-        make = partial(_descent_of, arrays, partial(_model_of, arrays, make_one, n_clusters))
-        progress = cls(coordinates, chosen, sets, starts, stage, make("current"), make("best"))
-        if not 0 <= stage <= len(starts) or (stage > 0 and progress.best is None):
+        make = partial(_ended_of, arrays, partial(_model_of, arrays, make_one, n_clusters))
+        state = cls(coordinates, chosen, sets, starts, stage, make("current"), make("best"))
+        if not 0 <= stage <= len(starts) or (stage > 0 and state.best is None):
             raise ValueError(f"stage is {stage}, which is not one of this fit")
-        return progress
+        return state
 
 
 _SETS = array(2, "ub")
@@ -140,20 +146,19 @@ _SOMETIMES: dict[str, Check] = {
     for one in ("current", "best")
     for name, check in {
         "history": array(1, finite=False),
-        "flags": array(1, "b"),
-        **{f"{model}_{field}": check for model in ("model", "before") for field, check in _OF_A_MODEL.items()},
+        "converged": array(0, "b"),
+        **{f"model_{field}": check for field, check in _OF_A_MODEL.items()},
     }.items()
 }
 
 
-def _descent_of(arrays: dict[str, Any], make: Callable[[str], Model | None], name: str) -> Descent | None:
+def _ended_of(arrays: dict[str, Any], make: Callable[[str], Model | None], name: str) -> Ended | None:
     found = make(f"{name}_model")
     if found is None:
         return None
-    flags, history = arrays[f"{name}_flags"], arrays[f"{name}_history"]
-    check_length("flags", flags, (2,))
+    history = arrays[f"{name}_history"]
     check_length("history", history, (max(len(history), 1),))
-    return Descent(found, history.tolist(), make(f"{name}_before"), bool(flags[0]), bool(flags[1]))
+    return Ended(found, history.tolist(), bool(arrays[f"{name}_converged"]))
 
 
 def _model_of(

@@ -9,10 +9,11 @@ from scipy.spatial.distance import pdist
 
 from evlearn.belief import FocalSets
 from evlearn.blocks import ArrayRows
-from evlearn.cluster.centroids.alternation import Descent, Model, descend
+from evlearn.cluster.centroids.alternation import Alternation, Model, Point
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.collapse import are_coincident
+from evlearn.utils.convergence import Trace, descend
 from evlearn.utils.typing import FloatArray
 
 _MOST_STARTS, _MOST_ROWS = 3, 5_000
@@ -81,28 +82,21 @@ class Trial:
         """
         for _ in range(_MOST_LOWERINGS):
             ends = [self._descend(start, chosen) for start in starts[:_MOST_STARTS]]
-            best = self.coordinates.leave(min(ends, key=lambda one: one.objective).model.prototypes)
+            best = self.coordinates.leave(min(ends, key=lambda one: one.objective).state.model.prototypes)
             if not lower_beta or not are_coincident(pdist(best), chosen.width):
                 break
             chosen = chosen._replace(beta=1 + (chosen.beta - 1) / 2)
         return best, chosen
 
-    def _descend(self, start: FloatArray, chosen: Chosen) -> Descent:
+    def _descend(self, start: FloatArray, chosen: Chosen) -> Trace[Point]:
         rows, weights = self._some
         # The model takes rows as the user has them, and these are in its own coordinates already.
         here = Coordinates(np.zeros(rows.shape[1]), 1.0)
         sized = chosen._replace(delta=chosen.delta * self.coordinates.scale)
         model = self.make_model(self.sets(start), here, sized, self.coordinates.enter(start))
         inner = ArrayRows(rows)
-        end = descend(
-            inner,
-            Descent(model),
-            inner.align(weights),
-            tol=_TOL,
-            max_iter=_ITERATIONS,
-            n_jobs=None,
-            watch=lambda _: None,
-        )
+        alternation = Alternation(inner, inner.align(weights), _TOL)
+        end = descend(alternation.step, alternation.trace(model), max_iter=_ITERATIONS)
         if end.interrupted:
             raise KeyboardInterrupt
         return end

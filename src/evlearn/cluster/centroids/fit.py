@@ -1,0 +1,241 @@
+"""A fit of prototypes, from data of any size to where the best descent ended."""
+
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from evlearn.belief import FocalSets
+from evlearn.blocks import Rows
+from evlearn.cluster.centroids.adaptive import AdaptiveModel
+from evlearn.cluster.centroids.alternation import Alternation, Model, Point
+from evlearn.cluster.centroids.fit_state import Ended, FitState
+from evlearn.cluster.centroids.model import Coordinates
+from evlearn.cluster.centroids.scales import Chosen, Scales, is_one_cloud
+from evlearn.cluster.centroids.starts import draw, squared_distances, typical_distance
+from evlearn.cluster.centroids.trials import Trial
+from evlearn.cluster.centroids.weights import check_weights, weight_unit
+from evlearn.cluster.focal_families import (
+    choose_focal_sets,
+    cluster_similarity,
+    neighbor_pairs,
+    refuse_too_many_sets,
+)
+from evlearn.partition import CredalPartition
+from evlearn.utils.checkpoints import Checkpoint, identity_of
+from evlearn.utils.convergence import Trace, descend
+from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import REMOTE
+
+
+@dataclass(frozen=True)
+class PrototypeFit:
+    """A fit under way: what it is given, and what it has done so far.
+
+    Attributes
+    ----------
+    method : PrototypeClusterer
+        The estimator: its parameters, what sets cost, and how models are made.
+    rows : Rows
+        The data.
+    weights : object or None
+        The weights of the rows, aligned with them and divided by `unit`.
+    unit : float
+        What objectives are multiplied with to be those of the user's weights.
+    state : FitState
+        What has been done.
+    checkpoint : Checkpoint or None
+        Where that is kept.
+    """
+
+    method: Any
+    rows: Rows
+    weights: Any
+    unit: float
+    state: FitState
+    checkpoint: Checkpoint | None
+
+    @classmethod
+    def begin(cls, method: Any, rows: Rows, sample_weight: Any) -> "PrototypeFit":
+        """Starts, and all that is "auto"; or, if a checkpoint is there, what had been done when it was written."""
+        weights = check_weights(sample_weight, rows)
+        unit = weight_unit(weights)
+        checkpoint = None
+        if method.checkpoint is not None:
+            checkpoint = Checkpoint(method.checkpoint, identity_of(method, rows, sample_weight=weights))
+        state = _stored_state(method, rows, checkpoint) or first_state(method, rows, weights)
+        refuse_endless(rows, state.coordinates, state.chosen.delta, method.n_jobs)
+        aligned = None if weights is None else rows.align(weights / unit)
+        return cls(method, rows, aligned, unit, state, checkpoint)
+
+    @property
+    def alternation(self) -> Alternation:
+        """One iteration over the rows."""
+        return Alternation(self.rows, self.weights, self.method.tol, self.method.n_jobs)
+
+    def run(self) -> Trace[Point]:
+        """All starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
+        n_left = len(self.state.starts) + in_two_steps(self.method) - self.state.stage
+        best = None if self.state.best is None else self._resumed(self.state.best)
+        # A descent of descents, so that there is one place where Ctrl-C ends both.
+        found = descend(self._next_stage, Trace(best, [np.inf]), max_iter=n_left)
+        if found.state is None:
+            raise KeyboardInterrupt  # before anything was known
+        stopped = found.interrupted or found.converged
+        if self.checkpoint is not None and not stopped:
+            self.checkpoint.remove()
+        return replace(found.state, interrupted=stopped)
+
+    def _next_stage(self, best: Trace[Point] | None) -> tuple[Trace[Point], float, bool]:
+        """The descent whose turn it is, and whether the user stopped it."""
+        state, method, alternation = self.state, self.method, self.alternation
+        pairs = state.stage == len(state.starts)
+        if state.current is not None:
+            begun = self._resumed(state.current)
+        elif pairs:
+            assert best is not None
+            begun = alternation.trace(self._with_pairs(best.state.model))
+        else:
+            begun = alternation.trace(first_model(method, state))
+        history = list(begun.history)
+
+        def step(point: Point) -> tuple[Point, float, bool]:
+            after, objective, settled = alternation.step(point)
+            history.append(objective)
+            if self.checkpoint is not None and not settled:
+                state.current = Ended(after.model, history)
+                self.checkpoint.save(state.to_arrays())
+            return after, objective, settled
+
+        def report(number: int, objective: float) -> None:
+            if method.verbose:
+                method._report(number, objective * self.unit)
+
+        end = descend(step, begun, max_iter=method.max_iter, report=report)
+        if best is None or pairs or end.objective < best.objective:
+            best = end
+        state.best = Ended(best.state.model, best.history, best.converged)
+        state.current, state.stage = None, state.stage + 1
+        return best, best.objective, end.interrupted
+
+    def _resumed(self, ended: Ended) -> Trace[Point]:
+        return replace(self.alternation.trace(ended.model, ended.history), converged=ended.converged)
+
+    def _with_pairs(self, model: Model) -> Model:
+        """The best model so far, with the pairs of clusters that share objects."""
+        shares = self.rows.map(_Similarity(model), self.weights, n_jobs=self.method.n_jobs)
+        pairs = neighbor_pairs(reduce(add, shares), self.method.n_pair_neighbors)
+        larger = model.costs.focal_sets.with_sets(pairs)
+        metrics = model.metrics if isinstance(model, AdaptiveModel) else None
+        state = self.state
+        made: Model = self.method._make_model(larger, state.coordinates, state.chosen, model.prototypes, metrics)
+        return made
+
+
+class Sight(NamedTuple):
+    """What a first look at the data gives: a sample, how much its rows count, coordinates and `delta`."""
+
+    sample: FloatArray
+    counts: FloatArray
+    coordinates: Coordinates
+    delta: float
+
+
+def look_at(rows: Rows, weights: Any, delta: Any, random: np.random.RandomState) -> Sight:
+    """A first look at the data."""
+    sample, counts = draw(rows, weights, random)
+    distance = typical_distance(sample, counts, random) if isinstance(delta, str) else float(delta)
+    return Sight(sample, counts, Coordinates.of(sample), distance)
+
+
+def first_state(method: Any, rows: Rows, weights: FloatArray | None) -> FitState:
+    """Starts, and all that is "auto"."""
+    random = check_random_state(method.random_state)
+    seen = look_at(rows, weights, method.delta, random)
+    starts = method._starts(rows, seen.sample, seen.counts, random)
+    if method.masses_file is None and rows.in_memory:
+        refuse_too_many_sets(method.focal_sets, len(starts[0]), rows)
+    inside = seen.coordinates.enter(seen.sample)
+    chosen = _choose(method, seen, inside, seen.coordinates.enter(starts[0]), random)
+    trial = Trial(inside, seen.counts, seen.coordinates, method._make_model, partial(_sets_of, method))
+    if from_kmeans(method):
+        lower_beta = isinstance(method.beta, str) and not chosen.cloud
+        best, chosen = trial.best(starts, chosen, lower_beta=lower_beta)
+        starts = [best]
+    return FitState(seen.coordinates, chosen, trial.sets(starts[0]), np.stack(starts))
+
+
+def first_model(method: Any, state: FitState) -> Model:
+    """The prototypes of the start whose turn it is."""
+    prototypes = state.coordinates.enter(state.starts[state.stage])
+    made: Model = method._make_model(state.focal_sets, state.coordinates, state.chosen, prototypes)
+    return made
+
+
+def in_two_steps(method: Any) -> bool:
+    """Whether pairs are chosen after a first fit."""
+    return isinstance(method.focal_sets, str) and method.focal_sets == "neighbor_pairs"
+
+
+def from_kmeans(method: Any) -> bool:
+    """Whether prototypes start at solutions of k-means."""
+    return isinstance(method.init, str) and method.init == "kmeans"
+
+
+def refuse_endless(rows: Rows, coordinates: Coordinates, delta: float, n_jobs: int | None) -> None:
+    """Raise if there are remote rows and no empty set to take them: they would drag all prototypes along."""
+    if np.isfinite(delta):
+        return
+    farthest = max(rows.map(_Farthest(coordinates), n_jobs=n_jobs))
+    if farthest > REMOTE:
+        raise ValueError(
+            f"X has values that are up to {farthest / coordinates.scale:.3g} away from the mean of the others, "
+            "and delta=inf leaves no room for outliers, which would drag all clusters along: give delta='auto', "
+            "or remove these samples."
+        )
+
+
+def _stored_state(method: Any, rows: Rows, checkpoint: Checkpoint | None) -> FitState | None:
+    if checkpoint is None:
+        return None
+    n_clusters = None if isinstance(method.n_clusters, str) else method.n_clusters
+    return checkpoint.load(partial(FitState.from_arrays, method._make_model, n_clusters, rows.n_features))
+
+
+def _choose(
+    method: Any, seen: Sight, inside: FloatArray, prototypes: FloatArray, random: np.random.RandomState
+) -> Chosen:
+    """The parameters as they are given, or as the data decide."""
+    scales = Scales.of(inside, seen.counts, prototypes)
+    cloud = isinstance(method.beta, str) and is_one_cloud(inside, seen.counts, len(prototypes), random)
+    chosen = scales.choose(seen.delta, method.beta, getattr(method, "alpha", 1.0), cloud=cloud)
+    return chosen._replace(width=chosen.width / seen.coordinates.scale)
+
+
+def _sets_of(method: Any, prototypes: FloatArray, sample: FloatArray, counts: FloatArray) -> FocalSets:
+    squares = squared_distances(sample, prototypes)
+    return choose_focal_sets(method.focal_sets, squares, counts, include_omega=method.include_omega)
+
+
+@dataclass(frozen=True)
+class _Similarity:
+    """From a block of rows to how much clusters share its objects."""
+
+    model: Model
+
+    def __call__(self, rows: FloatArray, weights: Any = None) -> FloatArray:
+        partition = CredalPartition(self.model.assign(rows), self.model.costs.focal_sets, validate=False)
+        return cluster_similarity(partition, weights)
+
+
+@dataclass(frozen=True)
+class _Farthest:
+    """From a block of rows to the largest of its coordinates."""
+
+    coordinates: Coordinates
+
+    def __call__(self, rows: FloatArray, weights: Any = None) -> float:
+        return float(np.abs(self.coordinates.enter(rows)).max(initial=0))
