@@ -121,7 +121,7 @@ FROM_THE_REVIEW = [
     ),
     Mutant(
         "cluster/centroids/alternation.py",
-        "if history[-1] > history[-2]:  #",
+        "if statistics.cost > before:  #",
         "if False:  #",
         "a fit ends with prototypes that are worse than those before",
     ),
@@ -443,8 +443,8 @@ CHOSEN = [
     ),
     Mutant(
         "cluster/centroids/alternation.py",
-        "history[-2] - history[-1] <= tol * history[-2]",
-        "history[-2] - history[-1] <= tol",
+        "before - statistics.cost <= self.tol * before",
+        "before - statistics.cost <= self.tol",
         "where a fit ends depends on the unit of the data",
     ),
     Mutant(
