@@ -35,4 +35,4 @@ sanitize:
 
 # Sizes and ratios; not part of CI's verdict, because machines are shared.
 benchmark:
-	$(PYTHON) benchmarks/foundation.py
+	$(PYTHON) -m benchmarks.studies.scale.foundation

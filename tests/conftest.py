@@ -1,22 +1,23 @@
 import json
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
+from benchmarks.common.reference import folder
+
 settings.register_profile("evlearn", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("evlearn")
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+SHARED = folder()
 
 
 @pytest.fixture(scope="session")
 def shared():
     """The folder of data and reference results, which lies beside the project and never in it."""
     if not SHARED.is_dir():
-        pytest.skip("the folder ../shared with data and reference results is not there")
+        pytest.skip("the folder of data and reference results (EVLEARN_REFERENCE, or ../shared) is not there")
     return SHARED
 
 

@@ -1,4 +1,4 @@
-"""Some mutants of every kind of file, read in processes of their own; `benchmarks/fuzz_files.py` makes more."""
+"""Some mutants of every kind of file, read in processes of their own; the benchmark of that name makes more."""
 
 import sys
 
@@ -9,8 +9,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 if sys.platform.startswith("linux"):
-    import fuzz_files
-    from fuzz_subjects import names
+    from benchmarks.studies.robustness import fuzz_files
+    from benchmarks.studies.robustness.fuzz_subjects import names
 else:
     names = list
 

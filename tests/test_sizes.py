@@ -9,6 +9,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.common.measuring import best_time, peak_bytes, per_iteration, random_masses
 from evlearn import CredalPartition
 from evlearn import belief as bf
 from evlearn.belief import FocalSets
@@ -16,7 +17,6 @@ from evlearn.blocks import open_rows
 from evlearn.cluster import ECM
 from evlearn.metrics import consistency_index, credal_rand_index, nonspecificity_index
 from evlearn.utils.parallel import one_blas_thread
-from measuring import best_time, peak_bytes, per_iteration, random_masses
 
 pytestmark = pytest.mark.size
 

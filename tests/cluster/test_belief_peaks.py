@@ -10,11 +10,11 @@ from hypothesis.extra import numpy as hnp
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 
+from benchmarks.common.measuring import peak_bytes
 from evlearn.cluster import DeltaBel, delta_bel
 from evlearn.cluster.neighbors.belief_peaks import _graph
 from evlearn.cluster.neighbors.search import Neighbors
 from evlearn.datasets import load_butterfly, make_fourclass
-from measuring import peak_bytes
 
 
 def read_table(shared, name):

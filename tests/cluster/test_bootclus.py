@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from benchmarks.common.measuring import peak_bytes
 from evlearn.belief import FocalSets
 from evlearn.cluster import BootClus
 from evlearn.cluster.model_based.bootclus import masses_from_intervals, on_single_clusters
@@ -26,7 +27,6 @@ from evlearn.mixture import bootstrap as bootstrap_module
 from evlearn.mixture.bootstrap import bootstrap
 from evlearn.partition import CredalPartition
 from evlearn.utils.parallel import run_jobs
-from measuring import peak_bytes
 
 
 @parametrize_with_checks([BootClus(n_clusters=2, n_bootstrap=20, n_init=1, covariance_models=["EII", "VVV"])])

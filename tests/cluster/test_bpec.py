@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
+from benchmarks.common.papers import BPEC, ECM
 from evlearn.cluster import delta_bel
 from evlearn.cluster.centroids.adaptive import AdaptiveModel, round_metrics
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
-from papers import BPEC, ECM
 
 cut_off = pytest.mark.filterwarnings("ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning")
 seeds = st.integers(0, 10_000)

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from benchmarks.common.papers import CECM, ECM
 from evlearn import cluster
 from evlearn.belief import FocalSets
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
@@ -30,7 +31,6 @@ from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import load_butterfly, make_bananas, make_fourclass
-from papers import CECM, ECM
 
 METRICS = ["euclidean", "adaptive"]
 

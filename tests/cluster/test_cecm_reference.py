@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from benchmarks.common.papers import CECM
 from evlearn import belief as bf
 from evlearn.cluster.centroids.constrained_rows import best_rows, penalty_forms
 from evlearn.constraints import PairwiseConstraints
-from papers import CECM
 
 # Data, delta, xi, and the least agreement of the labels with R's.
 CASES = {

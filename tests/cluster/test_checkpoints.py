@@ -16,12 +16,12 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
+from benchmarks.common.papers import ECM
 from evlearn import cluster
 from evlearn.belief import FocalSets
 from evlearn.cluster import CCM
 from evlearn.utils.archives import header_array, read_archive, write_archive
 from evlearn.utils.checkpoints import _described, _digest
-from papers import ECM
 
 
 @pytest.fixture(scope="module", name="X")

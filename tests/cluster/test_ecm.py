@@ -8,13 +8,13 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
 import evlearn
+from benchmarks.common.papers import ECM
 from evlearn import cluster
 from evlearn.belief import FocalSets
 from evlearn.cluster.centroids.adaptive import AdaptiveModel, round_metrics
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
-from papers import ECM
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning"  # a given number of iterations

@@ -7,9 +7,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.common.papers import BPEC, ECM
 from evlearn import belief as bf
 from evlearn.datasets import load_butterfly
-from papers import BPEC, ECM
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning"  # R's number of iterations

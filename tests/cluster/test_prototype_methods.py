@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import papers
+from benchmarks.common import papers
 from evlearn.belief import FocalSets
 from evlearn.cluster import BPEC, CCM, ECM
 from evlearn.cluster.centroids.alternation import Alternation

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from benchmarks.common.papers import RECM
 from evlearn import cluster
 from evlearn.belief import FocalSets
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
@@ -21,7 +22,6 @@ from evlearn.cluster.relational.squared_dissimilarities import missing_to_euclid
 from evlearn.cluster.relational.weighted_means import RelationalModel
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
-from papers import RECM
 
 cut_off = pytest.mark.filterwarnings("ignore:the masses still changed:sklearn.exceptions.ConvergenceWarning")
 clipping = pytest.mark.filterwarnings("ignore:squared distances to prototypes came out negative")

@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
+from benchmarks.common.papers import RECM
 from evlearn import belief as bf
-from papers import RECM
 
 pytestmark = pytest.mark.filterwarnings("ignore:the masses still changed:sklearn.exceptions.ConvergenceWarning")
 

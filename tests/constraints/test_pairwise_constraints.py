@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from benchmarks.common.measuring import best_time
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairs import _pairs_of_indices
-from measuring import best_time
 from strategies import labels
 
 N_OBJECTS = 8

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 
+from benchmarks.common.measuring import peak_bytes
 from evlearn.belief import FocalSets
 from evlearn.cluster import ECM
 from evlearn.cluster.focal_families import random_masses
@@ -16,7 +17,6 @@ from evlearn.ensemble.recovery import pair_forms_of, recover, recover_rows, targ
 from evlearn.metrics import credal_rand_index
 from evlearn.metrics.pairwise import _jousselme
 from evlearn.partition import CredalPartition, PairMasses
-from measuring import peak_bytes
 
 RULES = ["average", "dempster", "dubois_prade"]
 

@@ -1,24 +1,15 @@
-"""The quick version of ``python benchmarks/nn_constraints.py``: constraints on Iris, two draws."""
-
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+"""The quick version of ``python -m benchmarks.studies.peers.nn_constraints``: constraints on Iris, two draws."""
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "nn_constraints.py"
+pytest.importorskip("torch")
+
+from benchmarks.studies.peers import nn_constraints
 
 
 @pytest.fixture(scope="module")
-def cells(tmp_path_factory):
-    if not SCRIPT.exists():
-        pytest.skip("benchmarks are not here")
-    path = tmp_path_factory.mktemp("constraints") / "quick.json"
-    command = [sys.executable, str(SCRIPT), "--quick", "--json", str(path)]
-    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    return {(one["n_constraints"], one["method"]): one for one in json.loads(path.read_text())["cells"]}
+def cells():
+    return {(one["n_constraints"], one["method"]): one for one in nn_constraints.quick()[0]}
 
 
 @pytest.mark.parametrize("method", ["EVCLUS", "NN-EVCLUS", "CECM", "EVCLUS+PCCA", "NN-EVCLUS+PCCA", "CECM+PCCA"])

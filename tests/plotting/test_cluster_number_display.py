@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import papers
+from benchmarks.common import papers
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass

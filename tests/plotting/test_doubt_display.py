@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.common.measuring import peak_bytes, random_masses
 from evlearn import CredalPartition
 from evlearn.belief import FocalSets
 from evlearn.cluster import ECM
 from evlearn.datasets import load_butterfly
 from evlearn.plotting import DoubtDisplay
-from measuring import peak_bytes, random_masses
 
 
 def partition_of(n_objects, focal_sets, seed=0):

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgba
 
+from benchmarks.common.measuring import peak_bytes, random_masses
 from evlearn import CredalPartition
 from evlearn.belief import FocalSets
 from evlearn.cluster import ECM
 from evlearn.datasets import load_butterfly
 from evlearn.plotting import MassesDisplay, palette
 from evlearn.plotting.masses_display import _share_rows
-from measuring import peak_bytes, random_masses
 
 
 def partition_of(n_objects, focal_sets, seed=0, **names):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-import figures
+from benchmarks.studies.reproduction import figures
 from evlearn.cluster import ECM, EVCLUS
 from evlearn.datasets import load_butterfly, make_fourclass
 from evlearn.plotting import CredalPartitionDisplay, DeltaBelDisplay, MassesDisplay, RelationalDisplay
@@ -99,7 +99,7 @@ def test_the_pairs_of_the_butterfly_without_its_outlier_are_those_of_the_bootclu
 
 @pytest.fixture(scope="module")
 def fourclass(shared):
-    X, y = figures.load(shared)["fourclass"]
+    X, y = figures.load()["fourclass"]
     return X, y, figures.fit_fourclass(X)
 
 
@@ -155,7 +155,7 @@ def test_our_draw_of_four_classes_shows_the_same():
 
 @pytest.fixture(scope="module")
 def protein(shared):
-    D, y = figures.load(shared)["protein"]
+    D, y = figures.load()["protein"]
     return D, y, figures.fit_protein(D)
 
 
@@ -191,8 +191,9 @@ def test_classical_scaling_returns_points_of_a_plane_up_to_a_motion():
 # The command
 
 
-def test_the_command_draws_every_figure_once(shared, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["figures.py", str(tmp_path), "--shared", str(shared)])
+@pytest.mark.usefixtures("shared")
+def test_the_command_draws_every_figure_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["figures", str(tmp_path)])
     figures.main()
     assert sorted(path.stem for path in tmp_path.glob("*.png")) == sorted(figures.SOURCES)
     assert all(path.stat().st_size > 5000 for path in tmp_path.glob("*.png"))

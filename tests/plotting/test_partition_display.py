@@ -14,13 +14,13 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 
+from benchmarks.common.measuring import random_masses
 from evlearn import CredalPartition
 from evlearn.belief import FocalSets
 from evlearn.datasets import load_butterfly, make_fourclass
 from evlearn.plotting import CredalPartitionDisplay, palette
 from evlearn.plotting.hulls import cluster_hulls, convex_hull
 from evlearn.plotting.sampling import sample, share_out
-from measuring import random_masses
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from benchmarks.common.measuring import peak_bytes
 from evlearn.datasets import load_butterfly
 from evlearn.plotting import ShepardDisplay
-from measuring import peak_bytes
 
 
 class Distances:

@@ -1,9 +1,12 @@
-"""Pictures of a million objects, each in a process of its own. More figures: ``python benchmarks/pictures.py``."""
+"""Pictures of a million objects, each in a process of its own.
+
+More figures: ``python -m benchmarks.studies.scale.pictures``.
+"""
 
 import pytest
 from matplotlib.image import imread
 
-from pictures import measure
+from benchmarks.studies.scale.pictures import measure
 
 pytestmark = pytest.mark.size
 

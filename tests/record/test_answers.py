@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
 
-import answers
-import answers_data
-import answers_generated
-import answers_summary
-import record
-from answers_methods import METHODS, OURS, PEERS, Answer
+from benchmarks.common import record
+from benchmarks.studies.answers import data as answers_data
+from benchmarks.studies.answers import generated as answers_generated
+from benchmarks.studies.answers import study as answers
+from benchmarks.studies.answers import summary as answers_summary
+from benchmarks.studies.answers.methods import METHODS, OURS, PEERS, Answer
 
 RANDOM = np.random.default_rng(0)
 #: Small sets that need no file.

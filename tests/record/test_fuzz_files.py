@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-import fuzz_subjects
-import record
+from benchmarks.common import record
+from benchmarks.studies.robustness import fuzz_subjects
 
 
 def test_ten_thousand_mutants_of_every_kind_of_file_did_no_harm():

@@ -2,10 +2,9 @@
 
 import pytest
 
-import mutant_list
-import mutants
-import record
-from mutant_list import FROM_THE_REVIEW, MUTANTS, TESTS, Mutant
+from benchmarks.common import record
+from benchmarks.studies.robustness import mutant_list, mutants
+from benchmarks.studies.robustness.mutant_list import FROM_THE_REVIEW, MUTANTS, TESTS, Mutant
 
 
 @pytest.fixture(scope="module")

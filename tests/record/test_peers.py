@@ -5,10 +5,10 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-import peers
-import peers_data
-import record
-from peers_methods import CLUSTERERS, OURS, Masses
+from benchmarks.common import record
+from benchmarks.studies.peers import data as peers_data
+from benchmarks.studies.peers import study as peers
+from benchmarks.studies.peers.methods import CLUSTERERS, OURS, Masses
 
 FAST = ("ECM", "CCM", "BPEC", "EVCLUS", "RECM", "ECMdd", "EKNNClus")
 SHORT = [(data, name) for data in ("gaussians_1000", "outliers_1000", "bananas_1000") for name in FAST]

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import bootclus
-import record
-import reproduction_bootclus
-import reproduction_kcevclus
-import reproduction_slides
-from cells import room_for_chance
-from reproduction import PARTS
+from benchmarks.common import record
+from benchmarks.common.cells import room_for_chance
+from benchmarks.studies.reproduction import bootclus as reproduction_bootclus
+from benchmarks.studies.reproduction import coverage
+from benchmarks.studies.reproduction import kcevclus as reproduction_kcevclus
+from benchmarks.studies.reproduction import slides as reproduction_slides
+from benchmarks.studies.reproduction.study import PARTS
 
 pytestmark = pytest.mark.usefixtures("shared")
 
@@ -72,10 +72,10 @@ def test_some_distances_are_enough_and_expanded_constraints_help_as_before(commi
             assert abs(found[quantity][1] - middle) <= 2 * (high - low) + 0.02, (name, point)
 
 
-@pytest.mark.parametrize(("number", "model"), bootclus.TRUE.items())
+@pytest.mark.parametrize(("number", "model"), coverage.TRUE.items())
 def test_intervals_cover_the_truth_as_often_as_before(committed, number, model):
-    rows = [row for seed in range(4) for row in bootclus.measure(number, seed, 200, {model: model})]
-    for level in bootclus.LEVELS:
+    rows = [row for seed in range(4) for row in coverage.measure(number, seed, 200, {model: model})]
+    for level in coverage.LEVELS:
         for kind in ("CI", "BelPl"):
             inside = [row[4] for row in rows if row[1] == level and row[3] == kind]
             before = committed[f"Bootclus, Table {1 + number}", f"{level:.2f}, {kind}", f"{model}: coverage"]
@@ -106,6 +106,6 @@ def test_the_page_includes_what_is_made_of_the_results(committed, monkeypatch):
 def test_results_say_where_they_come_from():
     for part in PARTS:
         found = record.read(f"reproduction_{part}")
-        assert found["command"].startswith("python benchmarks/reproduction.py")
+        assert found["command"].startswith("python -m benchmarks.studies.reproduction ")
         assert found["versions"]["evidential-learn"]
         assert json.dumps(found["without_data"])

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import record
-import reproduction_nnevclus
-from cells import room_for_chance
-from nnevclus_methods import load, repeat
+from benchmarks.common import record
+from benchmarks.common.cells import room_for_chance
+from benchmarks.studies.reproduction import nnevclus as reproduction_nnevclus
+from benchmarks.studies.reproduction.nnevclus_methods import load, repeat
 
 pytestmark = pytest.mark.usefixtures("shared")
 LOSS = 0.02  # relative

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import record
-import robustness
-import robustness_fuzz
-import robustness_inputs as inputs
-import robustness_trials
+from benchmarks.common import record
+from benchmarks.studies.robustness import fuzz as robustness_fuzz
+from benchmarks.studies.robustness import inputs
+from benchmarks.studies.robustness import study as robustness
+from benchmarks.studies.robustness import trials as robustness_trials
+from benchmarks.studies.robustness.grid import FAILURES, ROOMS, Subject, cells, judged, run, subjects, watched
 from evlearn.cluster import BPEC, CCM, ECM, EVCLUS
 from evlearn.neural import NNEVCLUS
-from robustness_grid import FAILURES, ROOMS, Subject, cells, judged, run, subjects, watched
 
 RANKS = {"ok": 0, "warned": 1, "refused": 2}
 

@@ -6,12 +6,11 @@ from types import SimpleNamespace
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-import forecast
-import record
-import scale
-import small_data
-from big_data import generate
-from engine import compare
+from benchmarks.common import record
+from benchmarks.common.big_data import generate
+from benchmarks.studies.scale import forecast, small_data
+from benchmarks.studies.scale import study as scale
+from benchmarks.studies.scale.engine import compare
 from evlearn.blocks import open_rows
 
 SIX_GIGABYTES = 6e9

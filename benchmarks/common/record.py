@@ -1,0 +1,70 @@
+"""The record: results of a study as one JSON file, with the command, the date, the machine and the versions.
+
+Studies write with `write` and tests read with `read`. The pages of the documentation are made of these files by
+``docs/record_pages``.
+"""
+
+import datetime
+import json
+import os
+import platform
+import shlex
+import sys
+from importlib import metadata
+from pathlib import Path
+
+RESULTS = Path(__file__).parents[1] / "results"
+CORE = ("evidential-learn", "numpy", "scipy", "scikit-learn")
+
+
+def machine():
+    """Processor, cores, memory and system, as far as Linux tells."""
+    facts = {"processor": platform.machine(), "cores": os.cpu_count(), "system": platform.system()}
+    information, memory = Path("/proc/cpuinfo"), Path("/proc/meminfo")
+    if information.exists():
+        lines = [line for line in information.read_text().splitlines() if line.startswith("model name")]
+        facts["processor"] = lines[0].split(":")[1].strip() if lines else facts["processor"]
+    if memory.exists():
+        facts["memory_gb"] = round(int(memory.read_text().split()[1]) * 1024 / 1e9, 1)
+    return facts
+
+
+def versions(*packages):
+    """Versions of Python, of the library and what it stands on, and of other packages of the study."""
+    found = {"python": platform.python_version()}
+    for name in (*CORE, *packages):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def program():
+    """What was run: a module of the benchmarks, or a test."""
+    spec = sys.modules["__main__"].__spec__
+    return f"python -m {spec.name.removesuffix('.__main__')}" if spec else Path(sys.argv[0]).name
+
+
+def command():
+    """What was typed, without the folders of this machine."""
+    words = ["FOLDER" if Path(word).is_absolute() else word for word in sys.argv[1:]]
+    return f"{program()} {shlex.join(words)}".strip()
+
+
+def write(name, found, packages=()):
+    """Write a study's results; `name` begins with reproduction, peers, answers, scale, robustness or mutants."""
+    facts = {
+        "command": command(),
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "versions": versions(*packages),
+    }
+    partial = RESULTS / f".{name}.json"
+    partial.write_text(json.dumps(facts | found, indent=1, allow_nan=False) + "\n")
+    partial.rename(RESULTS / f"{name}.json")
+
+
+def read(name):
+    """The results of a study."""
+    return json.loads((RESULTS / f"{name}.json").read_text())

@@ -1,0 +1,1 @@
+"""A few cases to run before and after a change."""

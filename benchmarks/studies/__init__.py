@@ -1,0 +1,1 @@
+"""One package for each page of the record, and one command for each: ``python -m benchmarks.studies.peers``."""

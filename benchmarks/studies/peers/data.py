@@ -1,0 +1,84 @@
+"""Data for the study: those of the papers, from the folder of references, and generated ones with more truth."""
+
+import csv
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.common import reference
+from evlearn.datasets import make_bananas, make_gaussian_mixture
+
+FILES = {"glass": "glass_uci", "heart": "heart_statlog"}
+OF_PAPERS = ("iris", "wine", "seeds", "fourclass", "protein", "heart", "glass", "ecoli", "segment", "d31", "s2")
+GENERATED = ("bananas_1000", "gaussians_1000", "outliers_1000", "outliers_10000", "outliers_100000")
+OUTLIERS = 0.03  # as a share of the others
+
+
+class Data(NamedTuple):
+    """Objects with their true classes; for some, who is an outlier and what is the true posterior is known."""
+
+    y: Any
+    X: Any = None
+    D: Any = None
+    outliers: Any = None
+    posterior: Any = None
+
+    @property
+    def n_clusters(self):
+        """The number of true clusters; outliers are none."""
+        inside = self.y if self.outliers is None else self.y[~self.outliers]
+        return len(np.unique(inside))
+
+    def first(self, n):
+        """Some of the objects, to warm up with."""
+        rows = np.random.default_rng(0).permutation(len(self.y))[:n]
+        if self.X is None:
+            return Data(self.y[rows], D=self.D[np.ix_(rows, rows)])
+        return Data(self.y[rows], self.X[rows])
+
+
+def load(name):
+    """Data by name, standardised; dissimilarities as they are."""
+    if name == "protein":
+        with np.load(reference.folder() / "data" / "protein_D.npz") as file:
+            return Data(codes(file["y"]), D=file["D"])
+    family, _, size = name.partition("_")
+    if family in ("gaussians", "outliers"):
+        return gaussians(int(size), with_outliers=family == "outliers")
+    X, y = make_bananas(int(size), random_state=0) if family == "bananas" else table(name)
+    return Data(codes(y), StandardScaler().fit_transform(X))
+
+
+def table(name):
+    """Attributes that are numbers and vary, and classes, of a file of the papers, as they are."""
+    with (reference.folder() / "data" / f"{FILES.get(name, name)}.csv").open() as file:
+        header, *rows = csv.reader(file)
+    columns = dict(zip(header, zip(*rows, strict=True), strict=True))
+    y = np.array(columns.pop("y"))
+    X = np.array([column for column in columns.values() if is_number(column[0])], dtype=float).T
+    return X[:, np.ptp(X, axis=0) > 0], y
+
+
+def is_number(text):
+    try:
+        return np.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def gaussians(n, with_outliers):
+    """Three overlapping Gaussian clusters; outliers are uniform in a square around them, beside a disc."""
+    X, y, posterior = make_gaussian_mixture(3, n, random_state=0)
+    if not with_outliers:
+        return Data(y, StandardScaler().fit_transform(X), posterior=posterior)
+    drawn = np.random.default_rng(0).uniform(-12, 14, size=(n, 2))
+    far = drawn[np.hypot(*(drawn - 1).T) > 7][: round(OUTLIERS * n)]
+    X, outliers = np.vstack([X, far]), np.arange(n + len(far)) >= n
+    y = np.append(y, np.full(len(far), y.max() + 1))
+    posterior = np.vstack([posterior, np.full((len(far), 3), np.nan)])
+    return Data(y, StandardScaler().fit_transform(X), outliers=outliers, posterior=posterior)
+
+
+def codes(y):
+    return np.unique(y, return_inverse=True)[1]

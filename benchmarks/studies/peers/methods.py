@@ -1,0 +1,210 @@
+"""Methods for `peers.py`, each as a user would call it: the number of clusters, a seed, and else defaults.
+
+A clusterer is a function of the data and a seed. It gives labels, and what it says about the objects: labels
+again, probabilities, a credal partition, or masses that have yet to be checked. Packages are imported when they
+are called, so that those which are not installed are only not measured. Of other packages documentation was read,
+never sources.
+"""
+
+from importlib import import_module, metadata
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.metrics import pairwise_distances
+
+from benchmarks.common import papers
+
+SQUARE = 5_000  # the most objects for methods that keep a matrix of all pairs
+PAIRS_FROM, SIMPLE_FROM = 6, 11  # numbers of clusters from which fewer sets carry mass, as our guide advises
+PARTNERS = 100  # for evclust's kevclus, whose default is all pairs; R's recorded runs have as many
+OURS = "evidential-learn"
+PEERS = ("hdbscan", "scikit-fuzzy", "evclust", "soft-clustering", "evtools-dst")
+
+
+class Masses(NamedTuple):
+    """Masses as another package gave them, with a membership table of its focal sets."""
+
+    values: Any
+    sets: Any
+
+
+class Method(NamedTuple):
+    """A method: its package, the call, whether it takes dissimilarities and whether it keeps all of them."""
+
+    package: str
+    call: Any
+    relational: bool = False
+    square: bool = False
+
+    def installed(self):
+        """Whether its package is there."""
+        try:
+            return bool(metadata.version(self.package))
+        except metadata.PackageNotFoundError:
+            return False
+
+
+def kind_of_sets(data):
+    return "full" if data.n_clusters < PAIRS_FROM else "pairs" if data.n_clusters < SIMPLE_FROM else "simple"
+
+
+def rows_or_pairs(data):
+    """What methods that take both are given: attributes, or dissimilarities."""
+    return (data.X, "euclidean") if data.D is None else (data.D, "precomputed")
+
+
+def ours(name, room="cluster", sets=False, relational=False, square=False):
+    """An estimator of ours; `sets`: its focal sets are chosen for the number of clusters."""
+
+    def call(data, seed):
+        X, metric = rows_or_pairs(data)
+        options = {"random_state": seed}
+        if name != "EKNNClus":  # which finds the number of clusters
+            options["n_clusters"] = data.n_clusters
+        if sets:
+            options["focal_sets"] = kind_of_sets(data)
+        if relational:
+            options["metric"] = metric
+        # The comparison is one at the parameters of the papers; that of our defaults is `answers.py`.
+        make = getattr(papers, name, None) or getattr(import_module(f"evlearn.{room}"), name)
+        model = make(**options).fit(X)
+        return model.labels_, model.credal_partition_
+
+    return Method(OURS, call, relational, square)
+
+
+def k_means(data, seed):
+    labels = import_module("sklearn.cluster").KMeans(data.n_clusters, random_state=seed).fit_predict(data.X)
+    return labels, labels
+
+
+def mixture(name):
+    def call(data, seed):
+        model = getattr(import_module("sklearn.mixture"), name)(n_components=data.n_clusters, random_state=seed)
+        return most_probable(model.fit(data.X).predict_proba(data.X))
+
+    return Method("scikit-learn", call)
+
+
+def most_probable(probabilities):
+    return probabilities.argmax(axis=1), probabilities
+
+
+def hdbscan(data, seed):
+    """With clusters of two objects in a hundred at the least; the default, five objects, gives very many."""
+    X, metric = rows_or_pairs(data)
+    smallest = max(5, len(data.y) // 50)
+    model = import_module("hdbscan").HDBSCAN(min_cluster_size=smallest, metric=metric, core_dist_n_jobs=1)
+    labels = model.fit_predict(X)
+    return labels, labels
+
+
+def fuzzy_c_means(data, seed):
+    cmeans = import_module("skfuzzy.cluster").cmeans
+    return most_probable(cmeans(data.X.T, data.n_clusters, m=2, error=1e-5, maxiter=300, seed=seed)[1].T)
+
+
+def evclust(name, relational=False):
+    """A function of evclust, which draws from NumPy's common generator."""
+
+    def call(data, seed):
+        np.random.seed(seed)  # noqa: NPY002
+        given, options = data.X, {"type": kind_of_sets(data)}
+        if name == "kevclus":
+            given, options = None, {"D": data.D} if data.X is None else {"x": data.X, "k": partners(data)}
+        elif relational:
+            given = pairwise_distances(data.X) if data.D is None else data.D
+        rows = () if given is None else (given,)
+        result = getattr(import_module(f"evclust.{name}"), name)(*rows, c=data.n_clusters, disp=False, **options)
+        masses = Masses(np.asarray(result["mass"], dtype=float), np.asarray(result["F"]) > 0)
+        return np.asarray(result["y_pl"]).astype(int), masses
+
+    return Method("evclust", call, relational, relational and name != "kevclus")
+
+
+def partners(data):
+    return min(PARTNERS, len(data.y) - 1)
+
+
+def soft_ecm(data, seed):
+    """Singletons, and the empty set in the last column."""
+    np.random.seed(seed)  # noqa: NPY002
+    model = import_module("soft_clustering").ECM(data.n_clusters)
+    model.fit(data.X)
+    sets = np.vstack([np.eye(data.n_clusters), np.zeros(data.n_clusters)]) > 0
+    return np.asarray(model.labels_), Masses(np.asarray(model.mass), sets)
+
+
+def soft_evclus(data, seed):
+    """Singletons, and the frame in the last column."""
+    X, metric = rows_or_pairs(data)
+    model = import_module("soft_clustering").EVCLUS(data.n_clusters, metric=metric, random_state=seed)
+    model.fit(X)
+    sets = np.vstack([np.eye(data.n_clusters), np.ones(data.n_clusters)]) > 0
+    return np.asarray(model.labels_), Masses(np.asarray(model.masses_), sets)
+
+
+def soft(name):
+    """A fuzzy method of soft-clustering."""
+
+    def call(data, seed):
+        model = getattr(import_module("soft_clustering"), name)(random_state=seed)
+        return most_probable(model.fit_predict(data.X, data.n_clusters))
+
+    return Method("soft-clustering", call)
+
+
+def soft_rough_k_means(data, seed):
+    model = import_module("soft_clustering").RoughKMeans(data.n_clusters, random_state=seed)
+    possible = np.asarray(model.fit_predict(data.X)["upper_approx"])
+    return np.asarray(model.labels_), import_module("evlearn.partition").CredalPartition.from_rough(possible)
+
+
+CLUSTERERS = {
+    "ECM": ours("ECM", sets=True),
+    "CCM": ours("CCM"),
+    "BPEC": ours("BPEC", sets=True),
+    "EVCLUS": ours("EVCLUS", relational=True),
+    "NNEVCLUS": ours("NNEVCLUS", "neural", relational=True),
+    "EKNNClus": ours("EKNNClus", relational=True),
+    "BootClus": ours("BootClus"),
+    "RECM": ours("RECM", sets=True, relational=True, square=True),
+    "ECMdd": ours("ECMdd", sets=True, relational=True, square=True),
+    "KMeans": Method("scikit-learn", k_means),
+    "GaussianMixture": mixture("GaussianMixture"),
+    "BayesianGaussianMixture": mixture("BayesianGaussianMixture"),
+    "hdbscan": Method("hdbscan", hdbscan, relational=True),
+    "scikit-fuzzy cmeans": Method("scikit-fuzzy", fuzzy_c_means),
+    "evclust ecm": evclust("ecm"),
+    "evclust ccm": evclust("ccm"),
+    "evclust egmm": evclust("egmm"),
+    "evclust kevclus": evclust("kevclus", relational=True),
+    "evclust recm": evclust("recm", relational=True),
+    "evclust ecmdd": evclust("ecmdd", relational=True),
+    "soft-clustering ECM": Method("soft-clustering", soft_ecm),
+    "soft-clustering EVCLUS": Method("soft-clustering", soft_evclus, relational=True, square=True),
+    "soft-clustering FCM": soft("FCM"),
+    "soft-clustering GK": soft("GK"),
+    "soft-clustering RoughKMeans": Method("soft-clustering", soft_rough_k_means),
+}
+
+
+def classifier(package, module, name, seeded=True):
+    """A classifier with its defaults; the call gives the estimator."""
+
+    def call(seed):
+        options = {"random_state": seed} if seeded else {}
+        return getattr(import_module(module), name)(**options)
+
+    return Method(package, call)
+
+
+CLASSIFIERS = {
+    "EvidentialKNNClassifier": classifier(OURS, "evlearn.classify", "EvidentialKNNClassifier", seeded=False),
+    "EvidentialNeuralClassifier": classifier(OURS, "evlearn.classify", "EvidentialNeuralClassifier"),
+    "EvidentialRBFClassifier": classifier(OURS, "evlearn.classify", "EvidentialRBFClassifier"),
+    "evtools EkNN": classifier("evtools-dst", "evtools.classifiers", "EkNN", seeded=False),
+    "evtools ENN": classifier("evtools-dst", "evtools.classifiers", "ENN"),
+    "KNeighborsClassifier": classifier("scikit-learn", "sklearn.neighbors", "KNeighborsClassifier", seeded=False),
+    "RandomForestClassifier": classifier("scikit-learn", "sklearn.ensemble", "RandomForestClassifier"),
+}

@@ -1,0 +1,1 @@
+"""Hostile input, mutated files, and errors in central lines."""

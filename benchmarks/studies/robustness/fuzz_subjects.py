@@ -1,0 +1,257 @@
+"""Files of every kind that the library reads, small ones, and what is done with a mutant of each."""
+
+import contextlib
+import hashlib
+import json
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import pairwise_distances
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+import evlearn
+from benchmarks.studies.robustness.fuzz_mutations import archive_mutant, bytes_mutant, json_mutant
+from evlearn import CredalPartition
+from evlearn.belief import FocalSets
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
+from evlearn.datasets import make_fourclass
+from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
+from evlearn.utils import checkpoints
+from evlearn.utils.checkpoints import _digest
+
+N_SAMPLES = 20
+X, Y = make_fourclass(N_SAMPLES, random_state=0)
+D = pairwise_distances(X)
+K = np.exp(-D)
+MODELS = {
+    "ECM": (ECM(2, random_state=0), X),
+    "ECM adaptive": (ECM(2, metric="adaptive", random_state=0), X),
+    "ECM partial_fit": (ECM(2, random_state=0), X),
+    "ECM adaptive partial_fit": (ECM(2, metric="adaptive", random_state=0), X),
+    "ECM float32 no outliers": (
+        ECM(3, delta=float("inf"), focal_sets="pairs", random_state=0),
+        X.astype(np.float32),
+    ),
+    "CCM": (CCM(2, random_state=0), X),
+    "BPEC": (BPEC(n_neighbors=5), X),
+    "CECM": (CECM(2, random_state=0), X),
+    "CECM adaptive": (CECM(2, metric="adaptive", random_state=0), X),
+    "EVCLUS": (EVCLUS(2, random_state=0), X),
+    "EVCLUS rank cityblock": (
+        EVCLUS(2, dissimilarity_transform="rank", metric="cityblock", random_state=0),
+        X[:12],
+    ),
+    "EVCLUS linear": (EVCLUS(2, dissimilarity_transform="linear", random_state=0), X),
+    "EVCLUS landmark": (EVCLUS(2, solver="landmark", n_landmarks=10, random_state=0), X),
+    "EVCLUS stochastic float32": (EVCLUS(2, solver="stochastic", random_state=0), X.astype(np.float32)),
+    "EVCLUS precomputed": (EVCLUS(2, metric="precomputed", random_state=0), D),
+    "EVCLUS landmark precomputed": (
+        EVCLUS(2, solver="landmark", n_landmarks=9, metric="precomputed", random_state=0),
+        D,
+    ),
+    "RECM": (RECM(2, random_state=0), X),
+    "RECM precomputed shift": (RECM(2, metric="precomputed", nonmetric="shift", random_state=0), D**3),
+    "ECMdd": (ECMdd(2, random_state=0), X),
+    "ECMdd weighted": (ECMdd(2, medoids="weighted", random_state=0), X),
+    "ECMdd precomputed": (ECMdd(2, metric="precomputed", random_state=0), D),
+    "BootClus": (BootClus(2, covariance_models="EEE", n_bootstrap=3, random_state=0), X),
+    "EKNNClus": (EKNNClus(5, random_state=0), X),
+    "EKNNClus manhattan": (EKNNClus(5, metric="manhattan", graph="union", random_state=0), X),
+    "EKNNClus precomputed": (EKNNClus(5, metric="precomputed", random_state=0), D),
+    "StandardScaler": (StandardScaler(), X),
+    "RobustScaler": (RobustScaler(), X),
+    "MinMaxScaler": (MinMaxScaler(clip=True), X),
+    "MaxAbsScaler": (MaxAbsScaler(), X),
+    "PCCA": (PCCA(2, random_state=0), X),
+    "KernelPCCA": (KernelPCCA(1, random_state=0), X),
+    "KernelPCCA precomputed": (KernelPCCA(1, kernel="precomputed", random_state=0), K),
+    "FDA": (FDA(), X),
+    "LocalFDA": (LocalFDA(n_neighbors=3), X),
+    "KernelFDA": (KernelFDA(kernel="poly"), X),
+    "pipeline of scalers": (make_pipeline(StandardScaler(), MinMaxScaler(), CCM(2, random_state=0)), X),
+    "pipeline of features": (
+        make_pipeline(RobustScaler(), KernelPCCA(2, random_state=0), ECM(2, random_state=0)),
+        X,
+    ),
+}
+PARTITIONS = ("partition json", "partition json names", "partition npz", "partition npz mmap")
+CHECKPOINTS = {
+    "checkpoint ECM": ECM(2, random_state=0, n_init=2),
+    "checkpoint ECM adaptive": ECM(2, metric="adaptive", random_state=0),
+    "checkpoint ECM neighbor_pairs": ECM(3, focal_sets="neighbor_pairs", random_state=0),
+    "checkpoint CCM": CCM(2, random_state=0),
+    "checkpoint BPEC": BPEC(n_neighbors=5),
+}
+NEURAL = "checkpoint NNEVCLUS"
+
+
+@dataclass
+class Subject:
+    """A kind of file: a good one, its ending, how it is mutated, and what is done with it."""
+
+    content: bytes
+    suffix: str
+    mutate: Any
+    use: Any
+
+
+def names():
+    """All kinds."""
+    return [*MODELS, *PARTITIONS, *CHECKPOINTS, NEURAL]
+
+
+def make_subject(name):
+    """The subject of a name."""
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder, _writing_at_once():
+        if name in MODELS:
+            return _model(*MODELS[name], Path(folder) / "model.json", partial=name.endswith("partial_fit"))
+        if name in PARTITIONS:
+            return _partition(name, Path(folder))
+        return _neural(Path(folder)) if name == NEURAL else _checkpoint(CHECKPOINTS[name], Path(folder) / "fit")
+
+
+@contextlib.contextmanager
+def _writing_at_once():
+    """A checkpoint after every iteration."""
+    checkpoints._SECONDS, before = 0.0, checkpoints._SECONDS
+    yield
+    checkpoints._SECONDS = before
+
+
+# Models
+
+
+def _model(estimator, data, path, *, partial):
+    estimator.partial_fit(data) if partial else estimator.fit(data, Y[: len(data)])
+    evlearn.save_model(estimator, path)
+    content = path.read_bytes()
+    document = json.loads(content)
+
+    def mutate(number, random):
+        return bytes_mutant(content, random) if number % 10 == 9 else json_mutant(document, number, random)
+
+    def use(mutant):
+        loaded = evlearn.load_model(mutant)
+        return lambda: _predict(loaded, data, partial=partial)
+
+    return Subject(content, ".json", mutate, use)
+
+
+def _predict(loaded, data, *, partial):
+    rows = data[:3] if loaded.n_features_in_ == data.shape[1] else np.ones((3, loaded.n_features_in_))
+    if not hasattr(loaded, "predict"):
+        return bool(np.isfinite(loaded.transform(rows)).all())
+    before = loaded[:-1].transform(rows) if len(getattr(loaded, "steps", ())) > 1 else rows
+    last = loaded[-1] if hasattr(loaded, "steps") else loaded
+    masses = last.predict_mass(before).masses
+    if partial:
+        last.partial_fit(before)
+    return bool(np.isfinite(masses).all() and np.abs(masses.sum(axis=1) - 1).max() < 1e-3)
+
+
+# Partitions
+
+
+def _partition(name, folder):
+    sets = FocalSets.full(["a", "b", "ä"]) if name.endswith("names") else FocalSets.pairs(3)
+    masses = np.random.default_rng(0).dirichlet(np.ones(len(sets)), size=5)
+    names = [f"object {k}" for k in range(5)] if name.endswith("names") else None
+    suffix = ".npz" if "npz" in name else ".json"
+    CredalPartition(masses, sets, names).save(folder / f"p{suffix}")
+    content = (folder / f"p{suffix}").read_bytes()
+    document = json.loads(content) if suffix == ".json" else None
+
+    def mutate(number, random):
+        if document is None:
+            return archive_mutant(content, number, random)
+        return bytes_mutant(content, random) if number % 10 == 9 else json_mutant(document, number, random)
+
+    def use(mutant):
+        loaded = CredalPartition.load(mutant, mmap=name.endswith("mmap"))
+
+        def ask():
+            loaded.to_hard()
+            return bool(np.isfinite(loaded.to_fuzzy("pignistic")).all()) and bool(repr(loaded.summary()))
+
+        return ask
+
+    return Subject(content, suffix, mutate, use)
+
+
+# Checkpoints
+
+
+def _checkpoint(estimator, path):
+    estimator.set_params(checkpoint=path, verbose=1)
+    kind = type(estimator)
+    plain, kept = kind._report, []
+
+    def report(self, iteration, objective):
+        if path.exists():
+            kept.append(path.read_bytes())
+
+    kind._report = report
+    estimator.fit(X)
+    kind._report = plain
+    estimator.set_params(verbose=0)
+    content = kept[-1]
+
+    def use(mutant):
+        estimator.set_params(checkpoint=mutant)
+        estimator.fit(X)
+        return lambda: bool(np.isfinite(estimator.masses_).all())
+
+    return Subject(content, ".npz", _sealed(content), use)
+
+
+def _sealed(content):
+    def seal(header, arrays):
+        with contextlib.suppress(TypeError, ValueError):
+            header = header | {"digest": _digest(arrays)}
+        return header
+
+    return lambda number, random: archive_mutant(content, number, random, seal)
+
+
+def _neural(folder):
+    from evlearn.neural import NNEVCLUS, training
+
+    runs, opened, kept = [], [], []
+    plain = training._Run, NNEVCLUS._open_checkpoint, NNEVCLUS._report
+
+    class Run(training._Run):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            runs.append(self)
+
+    def open_checkpoint(self, problem):
+        opened.append(plain[1](self, problem))
+        return opened[-1]
+
+    def report(self, number, loss):
+        if number == 3:
+            kept.append((folder / "fit").read_bytes())
+
+    training._Run, NNEVCLUS._open_checkpoint, NNEVCLUS._report = Run, open_checkpoint, report
+    NNEVCLUS(
+        2, solver="rmsprop", init="random", max_iter=4, checkpoint=folder / "fit", random_state=0, verbose=1
+    ).fit(X)
+    training._Run, NNEVCLUS._open_checkpoint, NNEVCLUS._report = plain
+
+    def use(mutant):
+        opened[0]._path = mutant
+        opened[0].load(runs[0].restore)
+        return lambda: bool(np.isfinite(runs[0].epoch()))
+
+    return Subject(kept[0], ".npz", _sealed(kept[0]), use)
+
+
+def seed_of(name, seed):
+    """A seed for a kind of file that does not depend on the others."""
+    return [seed, int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little")]

@@ -1,0 +1,776 @@
+"""Central lines of the library, each with one error put into it: tests that are worth something notice.
+
+The first fifteen are those that a review found to survive, or to be noticed only by tests that need the folder of
+references. The others were chosen while reading the source, one to three lines in every file that carries a
+method: the formula, the guard, the tie, the factor. They were written down before any of them was run, and none
+was exchanged afterwards.
+"""
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """One error in one line.
+
+    Attributes
+    ----------
+    file : str
+        The file, below ``src/evlearn``.
+    old : str
+        What stands there, exactly once; with a neighbouring line where the line alone stands twice.
+    new : str
+        What the mutant says instead.
+    why : str
+        What a user would suffer.
+    equivalent : str
+        Why nobody can tell the mutant from the original; such mutants do not count. Empty for all others.
+    """
+
+    file: str
+    old: str
+    new: str
+    why: str
+    equivalent: str = ""
+
+
+#: The tests that belong to a file, or to all files of a folder; the longest name that fits counts.
+TESTS = {
+    "belief/": ("tests/belief",),
+    "partition/": ("tests/partition",),
+    "utils/archives.py": ("tests/partition/test_storage.py",),
+    "metrics/": ("tests/metrics",),
+    "constraints/penalty.py": ("tests/cluster/test_irqp.py", "tests/cluster/test_evclus.py"),
+    "constraints/": ("tests/constraints",),
+    "ensemble/": ("tests/ensemble",),
+    "mixture/": ("tests/mixture", "tests/cluster/test_bootclus.py"),
+    "model_selection/": ("tests/model_selection",),
+    "metric_learning/": ("tests/metric_learning",),
+    "classify/": ("tests/classify/test_networks.py", "tests/classify/test_knn.py", "tests/classify"),
+    "neural/losses.py": ("tests/neural/test_losses.py",),
+    "kernels/simplex_qp.pyx": ("tests/kernels/test_simplex_qp.py", "tests/cluster/test_evclus.py"),
+    "kernels/evclus.pyx": ("tests/kernels/test_evclus_kernel.py", "tests/cluster/test_evclus.py"),
+    "kernels/gram_body.h": ("tests/kernels/test_evclus_kernel.py", "tests/cluster/test_evclus.py"),
+    "kernels/prototypes_body.h": (
+        "tests/kernels/test_prototypes.py",
+        "tests/cluster/test_ecm.py",
+        "tests/cluster/test_ccm.py",
+        "tests/cluster/test_prototype_methods.py",
+    ),
+    "kernels/neighbors_body.h": ("tests/kernels/test_neighbors.py", "tests/classify/test_knn.py"),
+    "kernels/neighbor_loss.pyx": ("tests/kernels/test_neighbors.py", "tests/classify/test_knn.py"),
+    "kernels/gaussian.pyx": ("tests/mixture", "tests/cluster/test_bootclus.py"),
+    "kernels/same_cluster.pyx": ("tests/cluster/test_bootclus.py",),
+    "kernels/label_search.pyx": ("tests/kernels", "tests/cluster/test_eknnclus.py"),
+    "cluster/set_costs.py": (
+        "tests/kernels/test_prototypes.py",
+        "tests/cluster/test_ecm.py",
+        "tests/cluster/test_ccm.py",
+        "tests/cluster/test_prototype_methods.py",
+    ),
+    "cluster/centroids/model.py": (
+        "tests/kernels/test_prototypes.py",
+        "tests/cluster/test_ecm.py",
+        "tests/cluster/test_ccm.py",
+        "tests/cluster/test_prototype_methods.py",
+    ),
+    "cluster/centroids/adaptive.py": ("tests/cluster/test_ecm.py", "tests/cluster/test_prototype_methods.py"),
+    "cluster/centroids/starts.py": (
+        "tests/cluster/test_starts.py",
+        "tests/cluster/test_ecm.py",
+        "tests/cluster/test_prototype_methods.py",
+    ),
+    "cluster/centroids/alternation.py": (
+        "tests/cluster/test_ecm.py",
+        "tests/cluster/test_ccm.py",
+        "tests/cluster/test_prototype_methods.py",
+    ),
+    "cluster/pairwise/stochastic.py": ("tests/cluster/test_stochastic.py", "tests/cluster/test_evclus.py"),
+    "cluster/pairwise/landmarks.py": ("tests/cluster/test_landmarks.py", "tests/cluster/test_evclus.py"),
+    "cluster/pairwise/irqp.py": ("tests/cluster/test_irqp.py", "tests/cluster/test_evclus.py"),
+    "cluster/pairwise/partners.py": ("tests/cluster/test_pairs.py", "tests/cluster/test_evclus.py"),
+    "cluster/pairwise/pair_graph.py": (
+        "tests/cluster/test_pairs.py",
+        "tests/cluster/test_evclus.py",
+        "tests/ensemble",
+        "tests/cluster/test_bootclus.py",
+    ),
+    "cluster/centroids/constrained_rows.py": ("tests/cluster/test_cecm.py",),
+    "cluster/relational/weighted_means.py": ("tests/cluster/test_recm.py",),
+    "cluster/relational/squared_dissimilarities.py": ("tests/cluster/test_recm.py",),
+    "cluster/relational/medoids.py": ("tests/cluster/test_ecmdd.py",),
+    "cluster/neighbors/search.py": ("tests/cluster/test_belief_peaks.py", "tests/cluster/test_eknnclus.py"),
+    "cluster/neighbors/belief_peaks.py": ("tests/cluster/test_belief_peaks.py", "tests/cluster/test_bpec.py"),
+    "cluster/model_based/intervals.py": ("tests/cluster/test_bootclus.py",),
+    "cluster/model_based/bootclus.py": ("tests/cluster/test_bootclus.py",),
+    "cluster/neighbors/label_search.py": ("tests/cluster/test_eknnclus.py",),
+    "cluster/neighbors/eknnclus.py": ("tests/cluster/test_eknnclus.py",),
+}
+
+FROM_THE_REVIEW = [
+    Mutant(
+        "metrics/pairwise.py",
+        "right += right >= left",
+        "right += right > left",
+        "pairs of an object with itself are drawn, and the sampled index is biased",
+    ),
+    Mutant(
+        "cluster/centroids/adaptive.py",
+        "(1 - reg_covar) * np.maximum(sizes, 0) + reg_covar",
+        "np.maximum(sizes, 0) + reg_covar",
+        "the regularised metric is not what the documentation says",
+    ),
+    Mutant(
+        "cluster/centroids/alternation.py",
+        "if statistics.cost > before:  #",
+        "if False:  #",
+        "a fit ends with prototypes that are worse than those before",
+    ),
+    Mutant(
+        "cluster/centroids/starts.py",
+        "np.where(first == second, np.maximum(weights[first] - 1, 0), weights[second])",
+        "np.where(first == second, 0, weights[second])",
+        "delta='auto' differs between a row of weight two and the row twice",
+    ),
+    Mutant(
+        "cluster/pairwise/stochastic.py",
+        "max(len(state.history) - _FREE_SWEEPS, 0) / 20",
+        "max(len(state.history) - _FREE_SWEEPS, 0) / 2000",
+        "the stochastic solver never comes to rest",
+    ),
+    Mutant(
+        "classify/rbf.py",
+        "prototypes = prototypes[crowded] if crowded.any() else prototypes",
+        "prototypes = prototypes",
+        "a prototype on one remote object has a scale and a say of its own",
+    ),
+    Mutant(
+        "mixture/em.py",
+        "<= 1e4 * np.square(self.ranges.max())",
+        "<= 1e12 * np.square(self.ranges.max())",
+        "a component without end counts as a good fit",
+    ),
+    Mutant(
+        "kernels/simplex_qp.pyx",
+        "if pivot > 0.0 and fabs(slope) / pivot < theta:",
+        "if pivot > 1e300 and fabs(slope) / pivot < theta:",
+        "a direction of little curvature is followed beyond its bottom",
+        equivalent="a slope that is followed is above 2e-12 of the problem, and a curvature that counts as none "
+        "below 1e-12 of it: the bottom is more than two steps away, and the boundary of the simplex at most one",
+    ),
+    Mutant(
+        "kernels/evclus.pyx",
+        "if after >= before:",
+        "if after >= before + 1e300:",
+        "rounding makes an objective rise that is said to fall",
+    ),
+    Mutant(
+        "kernels/prototypes_body.h",
+        "left > least * whole && left > REAL_ZERO",
+        "left > REAL_ZERO",
+        "an object on a barycentre gets masses made of rounding",
+    ),
+    Mutant(
+        "kernels/label_search.pyx",
+        "cdef double BETTER = 1 + 1e-12",
+        "cdef double BETTER = 1",
+        "equal labels take turns for ever",
+    ),
+    Mutant(
+        "kernels/neighbors_body.h",
+        "square == squares[place] && number >= indices[place]",
+        "square == squares[place] && number > indices[place]",
+        "ties are not broken by number",
+        equivalent="numbers are unique, so that no number equals one that is held already",
+    ),
+    Mutant(
+        "constraints/penalty.py",
+        "2 * xi / max(len(constraints), 1)",
+        "1.9 * xi / max(len(constraints), 1)",
+        "constraints weigh less than published",
+    ),
+    Mutant(
+        "cluster/pairwise/pair_graph.py",
+        "np.tile(delta.reshape(-1), 2)[order]",
+        "np.tile(delta.reshape(-1), 2)",
+        "pairs get the targets of other pairs",
+    ),
+    Mutant(
+        "cluster/pairwise/landmarks.py",
+        "block[:, self.indices]",
+        "block[:, : len(self.indices)]",
+        "new objects are compared with the wrong training objects",
+    ),
+]
+
+CHOSEN = [
+    # belief
+    Mutant(
+        "belief/transforms.py",
+        "logs[..., -1] = 0\n    return np.exp(logs)",
+        "logs[..., -1] = 1\n    return np.exp(logs)",
+        "the canonical weight of the frame is not one",
+    ),
+    Mutant(
+        "belief/transforms.py",
+        "return implicability(values, focal_sets, at) - values[..., :1]",
+        "return implicability(values, focal_sets, at)",
+        "the empty set supports everything",
+    ),
+    Mutant(
+        "belief/transforms.py",
+        "noise = _NOISE if dtype == np.float64 else 1e-5",
+        "noise = _NOISE",
+        "single precision is refused for its rounding",
+    ),
+    Mutant(
+        "belief/combination.py",
+        "np.where(impossible, np.nan, masses.sum(axis=-1, keepdims=True))",
+        "np.where(impossible, 1, masses.sum(axis=-1, keepdims=True))",
+        "total conflict gives numbers that are no masses",
+    ),
+    Mutant(
+        "belief/combination.py",
+        "masses[..., -1] += masses[..., 0]",
+        "masses[..., -1] = masses[..., 0]",
+        "Yager's rule forgets what both sources leave open",
+    ),
+    Mutant(
+        "belief/combination.py",
+        "meeting, member | members)",
+        "meeting, members)",
+        "the rule of Dubois and Prade takes a side in a conflict",
+    ),
+    Mutant(
+        "belief/decision.py",
+        "weight * smallest + (1 - weight) * largest",
+        "weight * largest + (1 - weight) * smallest",
+        "optimists and pessimists change places",
+    ),
+    Mutant(
+        "belief/decision.py",
+        "np.column_stack([membership, membership.all(axis=1)])",
+        "np.column_stack([membership, membership.any(axis=1)])",
+        "an unknown class is possible even where the evidence is for one class",
+    ),
+    Mutant(
+        "belief/decision.py",
+        "2.2 / r - 1.2 / r**2",
+        "2.2 / r - 1.3 / r**2",
+        "the utility u80 of two classes is not 0.8",
+    ),
+    Mutant(
+        "belief/measures.py",
+        "np.where(focal_sets.sizes == 0, focal_sets.frame_size, focal_sets.sizes)",
+        "np.maximum(focal_sets.sizes, 1)",
+        "outliers count as known",
+    ),
+    Mutant(
+        "belief/measures.py",
+        "total * 2.0 ** (1 - size)",
+        "total * 2.0 ** (2 - size)",
+        "a normalised distance exceeds one",
+    ),
+    # partition
+    Mutant(
+        "partition/conversions.py",
+        "sets = ranks[objects] <= lengths[:, None]",
+        "sets = ranks[objects] < lengths[:, None]",
+        "possibilities become masses of sets that are one cluster too small",
+    ),
+    Mutant(
+        "partition/conversions.py",
+        "tolerance = 1e-9 if values.dtype == np.float64 else 1e-5",
+        "tolerance = 1e-9",
+        "memberships in single precision are refused",
+    ),
+    Mutant(
+        "partition/relational.py",
+        "1 - conflict - same)",
+        "1 - conflict)",
+        "what is known to be the same is unknown too",
+    ),
+    Mutant(
+        "partition/summary.py",
+        "nonspecificity=vague / n_objects",
+        "nonspecificity=(self.nonspecificity + other.nonspecificity) / 2",
+        "summaries of parts of different sizes do not add up",
+    ),
+    Mutant(
+        "utils/archives.py",
+        "if begin + math.prod(shape) * dtype.itemsize != stop or empty_and_large:",
+        "if begin + math.prod(shape) * dtype.itemsize > stop or empty_and_large:",
+        "a file with something behind its array is read without a word",
+    ),
+    # kernels
+    Mutant(
+        "kernels/simplex_qp.pyx",
+        "cdef double GAP = 1e-12",
+        "cdef double GAP = 1e-6",
+        "row problems end before their minimum",
+    ),
+    Mutant(
+        "kernels/simplex_qp.pyx",
+        "(theta < 0.0 or -m[P[b]] / step[b] < theta)",
+        "(theta < 0.0 or -m[P[b]] / step[b] > theta)",
+        "a step leaves the simplex",
+    ),
+    Mutant(
+        "kernels/evclus.pyx",
+        "u[a] += weight * value",
+        "u[a] += value",
+        "constraints have the wrong weight",
+    ),
+    Mutant(
+        "kernels/evclus.pyx",
+        "G[a * f + b] -= Y[k * n + i, a] * Y[k * n + i, b]",
+        "G[a * f + b] -= 0",
+        "an object is compared with itself",
+    ),
+    Mutant(
+        "kernels/gram_body.h",
+        "*(evlearn_four *)(u + a) -= sum;",
+        "*(evlearn_four *)(u + a) = -sum;",
+        "of many partners only the last count",
+    ),
+    Mutant(
+        "kernels/prototypes_body.h",
+        "REAL_POW(total[t], (REAL)(-1 / power))",
+        "REAL_POW(total[t], (REAL)(-power))",
+        "the objective is wrong for every beta but two",
+    ),
+    Mutant(
+        "kernels/prototypes_body.h",
+        "u[l] += pj * *(const VEC *)(r + l * LANES)",
+        "u[l] += *(const VEC *)(r + l * LANES)",
+        "large sets pull prototypes too little or too much",
+    ),
+    Mutant(
+        "kernels/neighbors_body.h",
+        "square == squares[place - 1] && number < indices[place - 1]",
+        "square == squares[place - 1] && number > indices[place - 1]",
+        "equally distant neighbours come in another order",
+    ),
+    Mutant(
+        "kernels/neighbors_body.h",
+        "who->lasts[p] > who->last ?",
+        "who->lasts[p] < who->last ?",
+        "of many duplicates the wrong ones are neighbours",
+    ),
+    Mutant(
+        "kernels/neighbor_loss.pyx",
+        "total = -(<double>c - 1) * frame",
+        "total = -(<double>c) * frame",
+        "masses of neighbours are normalised by the wrong number",
+    ),
+    Mutant(
+        "kernels/neighbor_loss.pyx",
+        "if products[k] < SMALL:",
+        "if products[k] < 0:",
+        "many near neighbours give an infinite weight",
+    ),
+    Mutant(
+        "kernels/gaussian.pyx",
+        "log_volume[0] += 0.5 * log(value)",
+        "log_volume[0] += log(value)",
+        "densities of flat components are wrong",
+    ),
+    Mutant(
+        "kernels/gaussian.pyx",
+        "w[i] = share[start + i] * weight[start + i]",
+        "w[i] = share[start + i]",
+        "weights do not reach covariances",
+    ),
+    Mutant(
+        "kernels/gaussian.pyx",
+        "value > floor[a] + share * covariance[a * d + a]",
+        "value > floor[a]",
+        "a covariance that is singular up to rounding counts as regular",
+    ),
+    Mutant(
+        "kernels/same_cluster.pyx",
+        "to[b] += one[b] * other[b]",
+        "to[b] = one[b] * other[b]",
+        "only the last cluster counts",
+    ),
+    Mutant(
+        "kernels/label_search.pyx",
+        "best >= 0 and label < best",
+        "best >= 0 and label > best",
+        "of equal labels not the lowest wins, and results depend on the order of neighbours",
+    ),
+    # cluster
+    Mutant(
+        "cluster/set_costs.py",
+        "(1 + gamma / size) / (size + gamma)",
+        "1 / (size + gamma)",
+        "CCM pays too little for its sets",
+    ),
+    Mutant(
+        "cluster/set_costs.py",
+        "masses[free] = costs[free] <= 0",
+        "masses[free] = 1",
+        "an object on a prototype belongs to everything",
+    ),
+    Mutant(
+        "cluster/centroids/model.py",
+        "(costs.spread - costs.gain / costs.size)",
+        "costs.spread",
+        "prototypes are not where the objective is least",
+    ),
+    Mutant(
+        "cluster/centroids/adaptive.py",
+        "statistics.powers[1:] * self.costs.gain / self.costs.size**2",
+        "statistics.powers[1:] * self.costs.gain / self.costs.size",
+        "prototypes with metrics are not where the objective is least",
+    ),
+    Mutant(
+        "cluster/centroids/adaptive.py",
+        "_FLATTEST = 1e-12",
+        "_FLATTEST = 1e-3",
+        "flat clusters are rounded although reg_covar does not say so",
+    ),
+    Mutant(
+        "cluster/centroids/starts.py",
+        "place = q * (ends[-1] - 1)",
+        "place = q * ends[-1]",
+        "the quantile behind delta='auto' is not the usual one",
+    ),
+    Mutant(
+        "cluster/centroids/starts.py",
+        "weights = weights * max(1.0, n / weights.sum())",
+        "weights = weights * 1.0",
+        "weights that sum to one change delta='auto'",
+    ),
+    Mutant(
+        "cluster/centroids/alternation.py",
+        "before - statistics.cost <= self.tol * before",
+        "before - statistics.cost <= self.tol",
+        "where a fit ends depends on the unit of the data",
+    ),
+    Mutant(
+        "cluster/pairwise/pair_graph.py",
+        'np.searchsorted(self.ranks, distances, side="right")',
+        'np.searchsorted(self.ranks, distances, side="left")',
+        "equal dissimilarities get the rank of smaller ones",
+    ),
+    Mutant(
+        "cluster/pairwise/partners.py",
+        "drawn + (drawn >= number)",
+        "drawn + (drawn > number)",
+        "an object is its own partner",
+    ),
+    Mutant(
+        "cluster/pairwise/pair_graph.py",
+        "first + np.arange(rows.start, rows.stop)",
+        "np.arange(rows.start, rows.stop)",
+        "with several forms the objective counts pairs of an object with itself",
+    ),
+    Mutant(
+        "constraints/penalty.py",
+        "np.stack([must_link, 2 - must_link])",
+        "np.stack([must_link, 1 - must_link])",
+        "cannot-links are penalised by another amount than must-links",
+    ),
+    Mutant(
+        "cluster/pairwise/irqp.py",
+        "lowered <= tol * state.objective",
+        "lowered <= tol",
+        "where EVCLUS ends depends on the size of the objective",
+    ),
+    Mutant(
+        "cluster/pairwise/irqp.py",
+        "np.linspace(0, n_objects - 1, size).round().astype(np.intp)",
+        "np.arange(size)",
+        "references leave out clusters",
+    ),
+    Mutant(
+        "cluster/pairwise/stochastic.py",
+        "order[places + len(rows) * (places >= block.start)]",
+        "order[places]",
+        "an object may be its own partner",
+    ),
+    Mutant(
+        "cluster/centroids/constrained_rows.py",
+        "level = (sums / np.cumsum(ordered, axis=1)).min(axis=1, keepdims=True)",
+        "level = (sums / np.cumsum(ordered, axis=1)).max(axis=1, keepdims=True)",
+        "rows with constraints are not solved",
+    ),
+    Mutant(
+        "cluster/centroids/constrained_rows.py",
+        "(own * (before + after) + slopes)",
+        "(own * (before + after))",
+        "the gain of a sweep leaves out the constraints",
+    ),
+    Mutant(
+        "cluster/relational/weighted_means.py",
+        "apart[negative] = _FLOOR * self.mean",
+        "apart[negative] = 0",
+        "a negative square takes all mass",
+    ),
+    Mutant(
+        "cluster/relational/weighted_means.py",
+        "masses.max(axis=1) ** (beta - 1)",
+        "masses.max(axis=1)",
+        "the objective of RECM is wrong for every beta but two",
+    ),
+    Mutant(
+        "cluster/relational/squared_dissimilarities.py",
+        "return -2 * least if",
+        "return -least if",
+        "dissimilarities are said to be Euclidean and are not",
+    ),
+    Mutant(
+        "cluster/relational/medoids.py",
+        "np.argmin(self.unit * variance + self.eta * means[j])",
+        "np.argmin(variance + self.eta * means[j])",
+        "medoids depend on the unit in another way than the paper's",
+    ),
+    Mutant(
+        "cluster/relational/medoids.py",
+        "if objective <= best.objective:",
+        "if True:",
+        "the last medoids are kept and not the best",
+    ),
+    Mutant(
+        "cluster/neighbors/search.py",
+        "_few_copies(data, n_neighbors + 1)",
+        "_few_copies(data, n_neighbors)",
+        "objects with many duplicates have one neighbour too far",
+    ),
+    Mutant(
+        "cluster/neighbors/belief_peaks.py",
+        "distances[np.arange(n_higher) >= places[:, None]] = np.inf",
+        "distances[np.arange(n_higher) > places[:, None]] = np.inf",
+        "an object is the nearest one of larger belief to itself",
+    ),
+    Mutant(
+        "cluster/model_based/intervals.py",
+        "bounds[some] = low + parts * (high - low)",
+        "bounds[some] = low",
+        "percentiles are not interpolated",
+    ),
+    Mutant(
+        "cluster/model_based/bootclus.py",
+        "1 - upper.reshape(-1, known)",
+        "upper.reshape(-1, known)",
+        "new objects get the masses of the opposite",
+    ),
+    Mutant(
+        "cluster/model_based/bootclus.py",
+        "eta=1 / len(pairs)",
+        "eta=0.5 / len(pairs)",
+        "the objective is not the mean of squares that it is said to be",
+    ),
+    Mutant(
+        "cluster/neighbors/label_search.py",
+        "dropped |= rank >= n_neighbors + itself[rows]",
+        "dropped |= rank >= n_neighbors",
+        "a training object is predicted from one neighbour less",
+    ),
+    Mutant(
+        "cluster/neighbors/label_search.py",
+        "np.where(itself, 0, self(graph.data[entries]))",
+        "self(graph.data[entries])",
+        "with a graph that has a diagonal objects vote for themselves",
+    ),
+    Mutant(
+        "cluster/neighbors/eknnclus.py",
+        "(self.n_neighbors or len(self.labels)) + 1, len(self.labels)",
+        "(self.n_neighbors or len(self.labels)), len(self.labels)",
+        "a training object is predicted from one neighbour less",
+    ),
+    # classify
+    Mutant(
+        "classify/knn.py",
+        "_FLOOR = 0.1",
+        "_FLOOR = 1e-6",
+        "classes learn that they reach everywhere, and nothing is unknown",
+    ),
+    Mutant(
+        "classify/neighbor_evidence.py",
+        "means = np.where(means > 0, means, overall)",
+        "means = np.where(means > 0, means, 1)",
+        "a class of duplicates has a scale that depends on the unit",
+    ),
+    Mutant(
+        "classify/neighbor_evidence.py",
+        "slopes = (2 * gamma[0] * squares",
+        "slopes = (gamma[0] * squares",
+        "the gradient of soft labels is wrong",
+    ),
+    Mutant(
+        "classify/prototype_networks.py",
+        "strengths * (1 - strengths / MOST)",
+        "strengths * (1 - strengths)",
+        "the gradient of strengths is wrong",
+    ),
+    Mutant(
+        "classify/prototype_networks.py",
+        "by_weight + 2 * self.l2 * parameters.weights",
+        "by_weight + self.l2 * parameters.weights",
+        "the gradient of the price of weights is wrong",
+    ),
+    Mutant(
+        "classify/rbf.py",
+        "weights - weights.mean(axis=1, keepdims=True)",
+        "weights",
+        "weights of evidence do not sum to zero over the classes",
+    ),
+    # mixture
+    Mutant(
+        "mixture/em.py",
+        "< tol * side_by_side.totals[run]",
+        "< tol",
+        "where EM ends depends on the number of objects",
+    ),
+    Mutant(
+        "mixture/em.py",
+        "scatter += (reg_covar * counts)[..., None, None]",
+        "scatter += reg_covar",
+        "reg_covar is divided by the size of a component",
+    ),
+    Mutant(
+        "mixture/covariance_models.py",
+        "(flat @ inverses)[..., 0] / (d * counts)",
+        "(flat @ inverses)[..., 0] / counts",
+        "the volumes of VEE are wrong",
+    ),
+    Mutant(
+        "mixture/covariance_models.py",
+        '"VEV": CovarianceModel(_vev, lambda c, d: c + d - 1 + c * _rotations(d))',
+        '"VEV": CovarianceModel(_vev, lambda c, d: c + d + c * _rotations(d))',
+        "BIC counts a parameter that is not there",
+    ),
+    Mutant(
+        "mixture/covariance_models.py",
+        "better = np.where(moving[..., None], following, volumes)",
+        "better = following",
+        "a run depends on those beside it",
+    ),
+    # metrics
+    Mutant(
+        "metrics/pairwise.py",
+        "squared += same * (same + unknown)",
+        "squared += same * same",
+        "the credal Rand index has another distance",
+    ),
+    Mutant(
+        "metrics/pairwise.py",
+        "conflict_with_itself = ((empty + different) * gram).sum()",
+        "conflict_with_itself = (different * gram).sum()",
+        "consistency with labels counts outliers with themselves",
+    ),
+    Mutant(
+        "metrics/risk_coverage.py",
+        "errors / kept, errors / kept[-1]",
+        "errors / kept[-1], errors / kept[-1]",
+        "the error of what is kept is too low",
+    ),
+    # model_selection
+    Mutant(
+        "model_selection/selection.py",
+        "return int(places[::-1][known[::-1].argmax()])",
+        "return int(places[known.argmax()])",
+        "of the largest values the first is taken for the last",
+    ),
+    Mutant(
+        "model_selection/selection.py",
+        "if below.max() > 0 else None",
+        "if below.max() >= 0 else None",
+        "a straight line has an elbow",
+    ),
+    Mutant(
+        "model_selection/criteria.py",
+        "return None if name in NUMBERS and len(np.unique(labels)) < value else labels",
+        "return labels",
+        "fits with fewer clusters than asked for are judged as if they had them",
+    ),
+    # ensemble
+    Mutant(
+        "ensemble/fusion.py",
+        "np.where(np.isnan(combined), belief.average(sources, focal_sets), combined)",
+        "combined",
+        "sources that contradict each other fully give no number",
+    ),
+    Mutant(
+        "ensemble/recovery.py",
+        "eta=0.5 / len(pairs)",
+        "eta=1 / len(pairs)",
+        "the objective is twice the squared distance that it is said to be",
+    ),
+    Mutant(
+        "ensemble/recovery.py",
+        "lack.T @ PAIR_FRAME.jaccard_matrix @ lack",
+        "lack.T @ lack",
+        "partitions are near in another distance",
+    ),
+    # constraints
+    Mutant(
+        "constraints/expansion.py",
+        "scores = distances[:, 0, :, None] + distances[:, 1, None, :]",
+        "scores = np.maximum(distances[:, 0, :, None], distances[:, 1, None, :])",
+        "constraints are given to other pairs than the nearest",
+    ),
+    Mutant(
+        "constraints/expansion.py",
+        "~(shared.any(axis=2, keepdims=True) | shared.any(axis=1, keepdims=True))",
+        "~shared.any(axis=2, keepdims=True)",
+        "an object near both ends of a constraint gets one",
+    ),
+    Mutant(
+        "constraints/pairs.py",
+        "larger -= larger * (larger - 1) // 2 > indices",
+        "larger -= 0",
+        "of very many objects some pairs have negative numbers",
+    ),
+    # metric_learning
+    Mutant(
+        "metric_learning/pair_loss.py",
+        "((gaps**2).sum(axis=1) - 1)",
+        "((gaps**2).sum(axis=1) - 0.5)",
+        "distances are compared with another threshold than one",
+    ),
+    Mutant(
+        "metric_learning/directions.py",
+        "np.sqrt(counts / len(X))[:, None]",
+        "np.sqrt(1 / len(counts))",
+        "small classes count as much as large ones",
+    ),
+    Mutant(
+        "metric_learning/directions.py",
+        "max(reg, n_features * np.finfo(float).eps) * np.eye(n_features)",
+        "reg * np.eye(n_features)",
+        "without regularisation a flat class is an error",
+    ),
+    # neural
+    Mutant(
+        "neural/losses.py",
+        "self.xi / (2 * len(must))",
+        "self.xi / len(must)",
+        "constraints weigh twice as much",
+    ),
+    Mutant(
+        "neural/losses.py",
+        "squares.diagonal(offset=start)",
+        "squares.diagonal(offset=0)",
+        "with several processes the wrong pairs are left out",
+    ),
+]
+
+MUTANTS = FROM_THE_REVIEW + CHOSEN
+
+
+def tests_of(file):
+    """The tests that may kill the mutants of a file.
+
+    Parameters
+    ----------
+    file : str
+        The file, below ``src/evlearn``.
+
+    Returns
+    -------
+    tuple of str
+        Test files and folders.
+    """
+    return TESTS[max((name for name in TESTS if file.startswith(name)), key=len)]

@@ -1,0 +1,80 @@
+"""What BootClus costs: ``python -m benchmarks.studies.scale.bootclus [iris] [n2000] [n20000] [--write]``.
+
+CPU seconds on Iris beside R's; time and memory for 2,000 objects (all pairs) and 20,000 (sampled pairs) beside the
+bare parts: EM runs, and products and sorts of the probabilities; the same with two workers.
+"""
+
+import os
+import time
+from functools import partial
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.metrics import adjusted_rand_score
+
+from benchmarks.common import command_line, reference
+from benchmarks.common.measuring import peak_bytes
+from evlearn.cluster import BootClus
+from evlearn.cluster.model_based.intervals import percentile_intervals
+from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.mixture.bootstrap import bootstrap
+
+
+def on_iris():
+    """CPU seconds of five fits, with the settings of R's recorded runs."""
+    X, y = load_iris(return_X_y=True)
+    seconds, aris = [], []
+    for seed in range(6):
+        start = time.process_time()
+        model = BootClus(3, covariance_models="VEV", n_bootstrap=500, variance_floor=0, random_state=seed).fit(X)
+        seconds.append(time.process_time() - start)
+        aris.append(adjusted_rand_score(y, model.labels_))
+    recorded = [float(row["cpu_seconds"]) for row in reference.timings() if row["case"] == "bootclus_iris_G3_B500"]
+    ours = float(np.median(seconds[1:]))  # the first fit loads libraries
+    return {
+        "cpu_seconds": [round(value, 3) for value in seconds],
+        "r_cpu_seconds": recorded,
+        "times_less_cpu": round(float(np.median(recorded)) / ours, 1),
+        "ari": [round(value, 3) for value in aris],
+    }
+
+
+def on_blobs(n_objects, n_partners):
+    """Time, memory and the bare parts of a fit; and with two workers."""
+    X, _ = make_blobs(n_objects, 4, centers=4, cluster_std=2.5, random_state=0)
+    settings = {"covariance_models": "VVV", "n_bootstrap": 500, "n_partners": n_partners, "random_state": 0}
+    marks = {}
+    BootClus(2, n_bootstrap=200, n_jobs=2).fit(X[:200])  # workers start, and load what they need
+    for n_jobs in (1, 2):
+        wall, cpu = time.perf_counter(), time.process_time()
+        model = BootClus(4, n_jobs=n_jobs, **settings).fit(X)
+        marks[n_jobs] = time.perf_counter() - wall, time.process_time() - cpu
+    memory = peak_bytes(lambda: BootClus(4, **settings).fit(X))
+    mixture = ParsimoniousGaussianMixture(4, covariance_models="VVV", random_state=0).fit(X)
+    start = time.perf_counter()
+    _, probabilities = bootstrap(mixture, X, 500, np.random.RandomState(0))
+    runs = time.perf_counter() - start
+    start = time.perf_counter()
+    percentile_intervals(probabilities, probabilities, model.intervals_.pairs, 0.9)
+    reductions = time.perf_counter() - start
+    n_pairs = len(model.intervals_.pairs)
+    return {
+        "n_objects": n_objects,
+        "n_pairs": n_pairs,
+        "objective": model.objective_,
+        "seconds": round(marks[1][0], 2),
+        "seconds_em": round(runs, 2),
+        "seconds_intervals": round(reductions, 2),
+        "seconds_two_workers": round(marks[2][0], 2),
+        "parallel_efficiency": round(marks[1][0] / (2 * marks[2][0]), 2),
+        "peak_megabytes": round(memory / 1e6),
+        "n_n_B_megabytes": round(8 * n_objects**2 * 500 / 1e6),
+    }
+
+
+PARTS = {"iris": on_iris, "n2000": partial(on_blobs, 2_000, "all"), "n20000": partial(on_blobs, 20_000, 200)}
+
+if __name__ == "__main__":
+    command_line.run_parts(__doc__, PARTS, "scale_bootclus")

@@ -1,0 +1,121 @@
+"""What pictures of many objects cost: ``python -m benchmarks.studies.scale.pictures``.
+
+Each case draws one picture into a PNG file, in a process of its own, and prints CPU and wall seconds of the
+drawing and the peak memory of that process, data and imports included. Without cases all are run.
+"""
+
+import json
+import resource
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.common import command_line, processes
+
+CASES = {
+    # name: display, number of attributes, of clusters, focal sets
+    "partition": ("CredalPartitionDisplay", 2, 4, "full"),
+    "partition 10-d": ("CredalPartitionDisplay", 10, 4, "full"),
+    "partition 30 clusters": ("CredalPartitionDisplay", 2, 30, "simple"),
+    "masses": ("MassesDisplay", 2, 4, "full"),
+    "masses 30 clusters": ("MassesDisplay", 2, 30, "simple"),
+    "doubt": ("DoubtDisplay", 2, 4, "full"),
+    "doubt 30 clusters": ("DoubtDisplay", 2, 30, "simple"),
+    "relational": ("RelationalDisplay", 2, 4, "full"),
+    "shepard": ("ShepardDisplay", 2, 4, "simple"),
+}
+
+
+def measure(case, n_objects, folder):
+    """The figures of one case, measured in a process of its own."""
+    return processes.answer(__spec__.name, case, "--objects", n_objects, "--folder", folder, "--here")
+
+
+def draw(case, n_objects, folder):
+    """Draw one picture in this process."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from evlearn import plotting
+
+    display, n_attributes, n_clusters, focal_sets = CASES[case]
+    X, model = _data(n_objects, n_attributes, n_clusters, focal_sets)
+    if display == "ShepardDisplay":
+        call = _shepard(n_objects)
+    else:
+        partition = model.predict_mass(X)
+        data = (X,) if display == "CredalPartitionDisplay" else ()
+        call = partial(getattr(plotting, display).from_partition, partition, *data)
+    wall, cpu = time.perf_counter(), time.process_time()
+    path = Path(folder) / f"{case.replace(' ', '_')}_{n_objects}.png"
+    call().figure_.savefig(path)
+    return {
+        "case": case,
+        "objects": n_objects,
+        "cpu_seconds": round(time.process_time() - cpu, 2),
+        "wall_seconds": round(time.perf_counter() - wall, 2),
+        "peak_gigabytes": round(_peak_bytes() / 1e9, 3),
+        "file": str(path),
+    }
+
+
+def _data(n_objects, n_attributes, n_clusters, focal_sets):
+    """Round clusters on a grid, with noise around them, and ECM fitted to some of the objects."""
+    from evlearn.cluster import ECM
+
+    random = np.random.default_rng(0)
+    side = int(np.ceil(np.sqrt(n_clusters)))
+    centres = np.zeros((n_clusters, n_attributes))
+    centres[:, 0], centres[:, 1] = np.divmod(np.arange(n_clusters), side)
+    truth = random.integers(n_clusters, size=n_objects)
+    X = random.normal(scale=0.2, size=(n_objects, n_attributes))
+    X += centres[truth]
+    noise = random.random(n_objects) < 0.005
+    X[noise, :2] = random.uniform(-1.5, side + 0.5, size=(int(noise.sum()), 2))
+    start = centres + 0.01 * random.normal(size=centres.shape)
+    model = ECM(n_clusters=n_clusters, focal_sets=focal_sets, init=start, delta=0.9, max_iter=300)
+    return X, model.fit(X[:5000])
+
+
+def _shepard(n_objects):
+    """A hundred pairs for each object, on average."""
+    from evlearn.plotting import ShepardDisplay
+
+    random = np.random.default_rng(0)
+    dissimilarities = random.random(100 * n_objects, dtype=np.float32)
+    conflicts = random.standard_normal(len(dissimilarities), dtype=np.float32)
+    conflicts *= 0.1
+    conflicts += dissimilarities
+    np.clip(conflicts, 0, 1, out=conflicts)
+    return partial(ShepardDisplay.from_pairs, dissimilarities, conflicts)
+
+
+def _peak_bytes():
+    # On Linux ru_maxrss may be that of the process that started this one.
+    status = Path("/proc/self/status")
+    if status.exists():
+        (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
+        return 1024 * int(line.split()[1])
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def main():
+    parser = command_line.parser(__doc__)
+    parser.add_argument("cases", nargs="*", help=f"among: {', '.join(CASES)}")
+    parser.add_argument("--objects", type=int, default=1_000_000)
+    parser.add_argument("--folder", type=Path, help="where the pictures go")
+    parser.add_argument("--here", action="store_true", help="draw in this process")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        for case in given.cases or CASES:
+            figures = (draw if given.here else measure)(case, given.objects, given.folder or scratch)
+            print(json.dumps(figures), flush=True)
+
+
+if __name__ == "__main__":
+    main()
