@@ -1,9 +1,12 @@
 # What CI runs, and what a contributor runs before a commit: `make check`.
 PYTHON ?= python
 
-.PHONY: check lint types layers test docs build sanitize benchmark
+.PHONY: check lint types layers test test-all test-timing test-minimum test-newest docs build sanitize benchmark
 
-check: lint types layers test docs build
+# One BLAS thread for each of the processes that tests run in.
+PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest
+
+check: lint types layers test-all docs build
 
 lint:
 	$(PYTHON) -m ruff check .
@@ -18,8 +21,21 @@ layers:
 	sys.meta_path = [f for f in sys.meta_path if type(f).__name__ != 'MesonpyMetaFinder']; \
 	from importlinter.cli import lint_imports_command; lint_imports_command()"
 
+# The fast tier: minutes, for the loop of editing and testing.
 test:
-	$(PYTHON) -m pytest --cov --cov-report=term
+	$(PYTEST) -n 2 --dist loadgroup -m "not slow and not timing"
+
+# What CI runs: everything but what needs a quiet machine.
+test-all:
+	$(PYTEST) -n 2 --dist loadgroup -m "not timing" --durations=40 --cov --cov-report=term
+
+# Limits on seconds; by themselves, on a machine that does nothing else.
+test-timing:
+	$(PYTHON) -m pytest -m timing
+
+# The fast tier in a fresh environment with the oldest versions that pyproject.toml declares, or with the newest.
+test-minimum test-newest:
+	PYTHON=$(PYTHON) .ci/versions $(@:test-%=%)
 
 docs:
 	$(PYTHON) -m sphinx -W --keep-going -j 2 -b html docs docs/_build/html

@@ -1,4 +1,6 @@
 import json
+from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,29 +12,67 @@ from benchmarks.common.reference import folder
 settings.register_profile("evlearn", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("evlearn")
 
+HERE = Path(__file__).resolve().parent / "reference"
 SHARED = folder()
+MISSING = "EVLEARN_REFERENCE names no folder with"
+
+#: What is skipped in a whole run with all reference files, and why. CI fails when there is more.
+EXPECTED_SKIPS = {"ray is not installed": 1}
 
 
 @pytest.fixture(scope="session")
 def shared():
-    """The folder of data and reference results, which lies beside the project and never in it."""
+    """The folder of data that may not be copied: EVLEARN_REFERENCE, or ``../shared`` beside the project."""
     if not SHARED.is_dir():
-        pytest.skip("the folder of data and reference results (EVLEARN_REFERENCE, or ../shared) is not there")
+        pytest.skip(f"{MISSING} data and reference results")
     return SHARED
 
 
 @pytest.fixture(scope="session")
-def reference(shared):
-    """Load a reference case by name: its arrays as attributes, and its scalars."""
+def reference_file():
+    """Find a file by its name below ``tests/reference``, or in the folder of what may not be copied."""
+
+    def find(name):
+        for place in (HERE, SHARED / "reference", SHARED):
+            if (place / name).is_file():
+                return place / name
+        return pytest.skip(f"{MISSING} {name}")
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def reference(reference_file):
+    """Load a reference case by name: its arrays as attributes, its scalars and its parameters."""
 
     def load(name):
-        facts = json.loads((shared / "reference" / f"{name}.json").read_text())
-        with np.load(shared / "reference" / f"{name}.npz") as arrays:
-            return SimpleNamespace(arrays=dict(arrays), scalars=facts["scalars"])
+        facts = json.loads(reference_file(f"{name}.json").read_text())
+        with np.load(reference_file(f"{name}.npz")) as arrays:
+            return SimpleNamespace(arrays=dict(arrays), scalars=facts["scalars"], parameters=facts["parameters"])
 
     return load
 
 
 @pytest.fixture(scope="session")
-def seed_examples(shared):
-    return json.loads((shared / "reference" / "seed_examples.json").read_text())
+def seed_examples(reference_file):
+    return json.loads(reference_file("seed_examples.json").read_text())
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "shared" in getattr(item, "fixturenames", ()):
+            item.add_marker("reference")
+
+
+def pytest_sessionfinish(session):
+    """A whole run with all reference files fails if more is skipped than is known and has a reason."""
+    config = session.config
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.keyword
+    if hasattr(config, "workerinput") or not whole or "slow" in config.option.markexpr or not SHARED.is_dir():
+        return
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skips = Counter(one.longrepr[2].removeprefix("Skipped: ") for one in reporter.stats.get("skipped", []))
+    reporter.write_line(f"\n{skips.total()} skips, {sum(EXPECTED_SKIPS.values())} of them known")
+    for reason in sorted(skips - Counter(EXPECTED_SKIPS)):
+        reporter.write_line(f"skipped without being known: {reason} ({skips[reason]})")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

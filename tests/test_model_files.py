@@ -408,6 +408,7 @@ def test_a_damaged_file_is_refused_or_predicts_without_a_crash(data, path):
             return
 
 
+@pytest.mark.slow
 def test_importing_evlearn_does_not_load_estimators():
     code = "import evlearn, sys; print('sklearn' in sys.modules, 'evlearn.model_files' in sys.modules)"
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -117,6 +117,7 @@ def _same(text, default):
     return stated is default if default is None or isinstance(default, bool) else stated == default
 
 
+@pytest.mark.slow
 def test_the_readme_runs_as_pasted_and_prints_what_it_says():
     readme = (ROOT / "README.md").read_text()
     code = "".join(re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL))
@@ -132,6 +133,7 @@ def test_the_version_is_the_same_everywhere():
     assert f"version: {evlearn.__version__}" in (ROOT / "CITATION.cff").read_text()
 
 
+@pytest.mark.slow
 def test_type_checkers_are_told_that_the_package_has_types():
     assert (ROOT / "src" / "evlearn" / "py.typed").is_file()
     found = run("import evlearn, pathlib; print((pathlib.Path(evlearn.__file__).parent / 'py.typed').is_file())")
@@ -142,11 +144,13 @@ def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/").stdout
 
 
+@pytest.mark.slow
 def test_importing_evlearn_loads_no_extra():
     loaded = run(f"import sys, evlearn; print([m for m in {EXTRAS} if m in sys.modules])")
     assert loaded.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", sorted(set(MODULES) - {"evlearn.plotting", "evlearn.neural"}))
 def test_no_module_loads_an_extra_that_scikit_learn_does_not_load_itself(module):
     loaded = run(
@@ -161,6 +165,7 @@ def test_the_namespace_shows_public_packages_and_functions_only():
     assert set(dir(evlearn)) == packages | set(evlearn.__all__)
 
 
+@pytest.mark.slow
 def test_packages_need_no_import_of_their_own_and_are_loaded_when_asked_for():
     code = "import sys, evlearn; {}; print(*[m in sys.modules for m in ('sklearn', 'evlearn.cluster')])"
     assert run(code.format("dir(evlearn)")).split() == ["False", "False"]
@@ -168,6 +173,7 @@ def test_packages_need_no_import_of_their_own_and_are_loaded_when_asked_for():
     assert all(inspect.ismodule(getattr(evlearn, name)) for name in set(dir(evlearn)) - set(evlearn.__all__))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("package", "needs"), [("plotting", "matplotlib"), ("neural", "torch")])
 def test_a_package_whose_extra_is_missing_says_what_to_install(package, needs):
     told = run(
@@ -183,6 +189,7 @@ def test_a_package_whose_extra_is_missing_says_what_to_install(package, needs):
         assert f"evlearn.{package} needs" in text
 
 
+@pytest.mark.timing
 def test_importing_costs_little_more_than_what_it_stands_on():
     # Both in one process, one after the other, so that a busy machine slows both.
     code = (

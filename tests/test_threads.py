@@ -92,6 +92,7 @@ def test_blas_is_held_until_the_outermost_fit_ends():
     assert blas_threads() == {2}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_child_of_a_process_that_fits_can_fit_too():

@@ -379,6 +379,7 @@ for _ in range(3):
 PROMPT = "[y/n/?/q] "
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_a_person_at_a_terminal_answers_and_stops_in_three_ways_and_all_answers_are_kept():
     with terminal(PERSON) as (process, keys):

@@ -22,8 +22,8 @@ from evlearn.exceptions import CollapseWarning
 
 MODELS = [
     EvidentialKNNClassifier(),
-    EvidentialNeuralClassifier(random_state=0),
-    EvidentialRBFClassifier(random_state=0),
+    EvidentialNeuralClassifier(n_prototypes=3, max_iter=50, random_state=0),
+    EvidentialRBFClassifier(max_iter=50, random_state=0),
 ]
 all_models = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 pytestmark = pytest.mark.filterwarnings("ignore:the loss still changed:sklearn.exceptions.ConvergenceWarning")
@@ -34,7 +34,7 @@ def iris():
     return load_iris(return_X_y=True)
 
 
-@parametrize_with_checks([*MODELS, EvidentialNeuralClassifier(6, per_class=False, random_state=0)])
+@parametrize_with_checks([*MODELS, EvidentialNeuralClassifier(6, per_class=False, max_iter=50, random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -17,8 +17,8 @@ from evlearn.cluster.neighbors.search import Neighbors
 from evlearn.datasets import load_butterfly, make_fourclass
 
 
-def read_table(shared, name):
-    table = np.genfromtxt(shared / "data" / f"{name}.csv", delimiter=",", names=True)
+def read_table(reference_file, name):
+    table = np.genfromtxt(reference_file(f"data/{name}.csv"), delimiter=",", names=True)
     columns = [one for one in table.dtype.names if one != "y" and not np.isnan(table[one]).any()]  # names are text
     return np.column_stack([table[column] for column in columns]), table["y"] if "y" in table.dtype.names else None
 
@@ -29,10 +29,10 @@ def read_table(shared, name):
 @pytest.mark.parametrize(
     ("name", "source"), [("butterfly_K4", "butterfly"), ("fourclass_K100", "fourclass"), ("iris_K50", "iris")]
 )
-def test_the_neighbours_of_r_give_its_beliefs_its_deltas_and_its_peaks(shared, reference, name, source):
+def test_the_neighbours_of_r_give_its_beliefs_its_deltas_and_its_peaks(reference_file, reference, name, source):
     case = reference(f"delta_Bel_{name}_q0.9").arrays
-    click = json.loads((shared / "reference" / f"delta_Bel_{name}_q0.9.json").read_text())["parameters"]
-    X, _ = read_table(shared, source)
+    click = json.loads(reference_file(f"delta_Bel_{name}_q0.9.json").read_text())["parameters"]
+    X, _ = read_table(reference_file, source)
     neighbors = (case["nn_index_1b"] - 1).astype(np.int32)
     itself = (neighbors == np.arange(len(X))[:, None]).any(axis=1)
     assert itself.sum() == (source == "iris")
@@ -51,15 +51,17 @@ def test_the_neighbours_of_r_give_its_beliefs_its_deltas_and_its_peaks(shared, r
 @pytest.mark.parametrize(
     ("name", "source", "K"), [("butterfly_K4", "butterfly", 4), ("fourclass_K100", "fourclass", 100)]
 )
-def test_our_own_neighbours_are_those_of_r_where_no_distances_are_equal(shared, reference, name, source, K):
+def test_our_own_neighbours_are_those_of_r_where_no_distances_are_equal(
+    reference_file, reference, name, source, K
+):
     case = reference(f"delta_Bel_{name}_q0.9").arrays
-    graph = delta_bel(read_table(shared, source)[0], n_neighbors=K)
+    graph = delta_bel(read_table(reference_file, source)[0], n_neighbors=K)
     np.testing.assert_allclose(graph.bel, case["BelC"], rtol=0, atol=1e-12)
     np.testing.assert_allclose(graph.delta, case["delta"], rtol=0, atol=1e-12)
 
 
-def test_fourclass_has_the_four_peaks_of_the_published_graph(shared):
-    X, y = read_table(shared, "fourclass")
+def test_fourclass_has_the_four_peaks_of_the_published_graph(reference_file):
+    X, y = read_table(reference_file, "fourclass")
     graph = delta_bel(X, n_neighbors=50, q=0.9)
     peaks = graph.peaks()
     assert sorted(y[peaks]) == [1, 2, 3, 4]
@@ -327,7 +329,7 @@ def test_wrong_choices_of_peaks_are_explained(choice, message):
 # Sizes
 
 
-@pytest.mark.size
+@pytest.mark.slow
 def test_a_hundred_thousand_objects_need_their_neighbours_and_little_more():
     X, y = make_blobs(100_000, centers=[(0, 0), (8, 0), (0, 8)], random_state=0)
     graphs = []

@@ -197,7 +197,7 @@ def test_a_wrong_model_breaks_the_promise():
 
 
 def test_the_number_of_clusters_comes_from_bic(blobs):
-    model = BootClus(n_bootstrap=30, random_state=0).fit(blobs[0])
+    model = BootClus(covariance_models=["EII", "VVV"], n_bootstrap=20, random_state=0).fit(blobs[0])
     assert model.n_clusters_ == 3
     assert model.mixture_.component_numbers_ == list(range(1, 10))
 
@@ -205,7 +205,7 @@ def test_the_number_of_clusters_comes_from_bic(blobs):
 def test_one_cluster_is_returned_with_a_warning():
     X = np.random.default_rng(0).standard_normal((60, 2))
     with pytest.warns(UserWarning, match="one component only"):
-        model = BootClus(n_bootstrap=20, random_state=0).fit(X)
+        model = BootClus(covariance_models=["EII", "VVV"], n_bootstrap=20, random_state=0).fit(X)
     assert model.n_clusters_ == 1
     np.testing.assert_array_equal(model.masses_, np.tile([0.0, 1.0], (60, 1)))
     np.testing.assert_array_equal(model.predict(X[:3]), 0)
@@ -232,6 +232,7 @@ def test_doubt_stands_where_clusters_overlap(fitted, blobs):
     assert doubt[blobs[1] == 2].max() < doubt[blobs[1] != 2].max() / 5
 
 
+@pytest.mark.slow
 def test_the_promise_holds_where_bic_chooses_the_model():
     # With the model of the first fit for all resamples the mean is 0.73.
     shares = []
@@ -286,6 +287,7 @@ def test_prediction_is_the_same_in_memory_in_blocks_from_parquet_and_on_dask(fit
     ids=["tied", "full", "bayesian"],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.slow
 def test_any_mixture_can_be_calibrated(mixture):
     X, y = make_blobs(90, 2, centers=[[0, 0], [7, 0], [0, 9]], random_state=0)
     models = [BootClus(mixture=mixture, n_bootstrap=25, random_state=0, n_jobs=n).fit(X) for n in (1, 2)]
@@ -295,6 +297,7 @@ def test_any_mixture_can_be_calibrated(mixture):
     assert not hasattr(mixture, "means_")
 
 
+@pytest.mark.slow
 def test_a_tied_mixture_of_scikit_learn_gives_the_intervals_of_ours(blobs):
     X = blobs[0]
     ours = BootClus(3, covariance_models="EEE", n_bootstrap=300, random_state=0).fit(X)
@@ -331,6 +334,7 @@ def test_a_bootstrap_of_one_object_each_is_the_mixture_itself(blobs, monkeypatch
 # Workers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_workers_do_not_change_the_result(fitted, blobs, backend):
     with joblib.parallel_config(backend=backend):
@@ -339,6 +343,8 @@ def test_workers_do_not_change_the_result(fitted, blobs, backend):
     np.testing.assert_array_equal(again.intervals_.lower, fitted.intervals_.lower)
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("a cluster of processes")
 @pytest.mark.filterwarnings("ignore")
 def test_resamples_can_be_fitted_on_a_dask_cluster(fitted, blobs):
     distributed = pytest.importorskip("distributed")
@@ -351,6 +357,7 @@ def test_resamples_can_be_fitted_on_a_dask_cluster(fitted, blobs):
     np.testing.assert_array_equal(again.masses_, fitted.masses_)
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_uses_the_resamples_it_has():
     code = (
         "import numpy as np\n"

@@ -58,9 +58,9 @@ def test_masses_of_two_clusters_fit_better_than_those_of_r(reference):
     ("name", "model", "n_clusters"),
     [("bootclus_iris_G3_B200", "VEV", 3), ("bootclus_faithful100_G2_B200", "VVV", 2)],
 )
-def test_intervals_are_near_those_of_r(reference, shared, name, model, n_clusters):
+def test_intervals_are_near_those_of_r(reference, reference_file, name, model, n_clusters):
     arrays = reference(name).arrays
-    table = pd.read_csv(shared / "data" / ("iris.csv" if n_clusters == 3 else "faithful.csv"))
+    table = pd.read_csv(reference_file("data/iris.csv" if n_clusters == 3 else "data/faithful.csv"))
     X = table.iloc[:, :4].to_numpy() if n_clusters == 3 else table.iloc[:100, :2].to_numpy()
     mixture = ParsimoniousGaussianMixture(n_clusters, variance_floor=0, random_state=0).fit(X)
     assert mixture.model_ == model  # and then it is the model of all resamples
@@ -87,8 +87,8 @@ def confusion(model, y, names):
     return table
 
 
-def test_irises_as_in_tables_5_and_6(shared):
-    table = pd.read_csv(shared / "data" / "iris.csv")
+def test_irises_as_in_tables_5_and_6(reference_file):
+    table = pd.read_csv(reference_file("data/iris.csv"))
     X, y = table.iloc[:, :4].to_numpy(), table["y"].to_numpy() - 1
     model = BootClus(3, covariance_models="VEV", n_bootstrap=1000, variance_floor=0, random_state=0).fit(X)
     found = confusion(model, y, ["se", "ve", "vi"])
@@ -111,10 +111,10 @@ def test_irises_as_in_tables_5_and_6(shared):
 
 
 @pytest.mark.parametrize(("tol", "most"), [(1.6e-4, 3), (1e-6, 6)])
-def test_diabetes_as_in_table_10(shared, tol, most):
+def test_diabetes_as_in_table_10(reference_file, tol, most):
     # R's EM stops early, at about the first tolerance: then replicates waver less. When it converges, some five
     # more chemical diabetics are torn between "chemical" and "normal".
-    table = pd.read_csv(shared / "data" / "diabetes_mclust.csv")
+    table = pd.read_csv(reference_file("data/diabetes_mclust.csv"))
     X, y = table[["glucose", "insulin", "sspg"]].to_numpy(), pd.Categorical(table["class"]).codes
     mixture = ParsimoniousGaussianMixture(3, covariance_models="VVV", tol=tol, variance_floor=0)
     found = confusion(BootClus(mixture=mixture, n_bootstrap=1000, random_state=0).fit(X), y, ["ch", "no", "ov"])

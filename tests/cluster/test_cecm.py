@@ -251,6 +251,7 @@ def test_the_symmetric_penalty_does_not_let_objects_escape_to_the_empty_set():
     assert held.max() < escaped.max() / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_constraints_help_on_average(metric):
     iris = load_iris(return_X_y=True)
@@ -383,6 +384,7 @@ def test_it_works_in_a_pipeline(iris):
     assert adjusted_rand_score(y, model[-1].labels_) > 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize(
@@ -478,6 +480,7 @@ def test_too_few_iterations_are_reported(iris):
     assert caught[0].filename == __file__
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_keeps_the_state_so_far():
     code = (
         "from evlearn.cluster import CECM\n"
@@ -520,6 +523,7 @@ def test_an_interrupt_before_the_first_iteration_keeps_a_state_too(iris, stage, 
     assert model.objective_history_.tolist() == [model.objective_]
 
 
+@pytest.mark.timing
 def test_two_thousand_objects_with_two_thousand_constraints_take_a_moment():
     X, y = make_fourclass(2000, random_state=0)
     constraints = PairwiseConstraints.sample(y, 2000, random_state=0)

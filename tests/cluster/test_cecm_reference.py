@@ -34,11 +34,11 @@ DELTA = 10.0
 class Case:
     """A result of R: data, constraints, masses in our order of sets, prototypes and metrics of single clusters."""
 
-    def __init__(self, name, shared, reference):
+    def __init__(self, name, reference_file, reference):
         source, self.xi, self.agreement = CASES[name]
         stored = reference(name)
         arrays = stored.arrays
-        table = np.genfromtxt(shared / "data" / f"{source}.csv", delimiter=",", names=True)
+        table = np.genfromtxt(reference_file(f"data/{source}.csv"), delimiter=",", names=True)
         numbers = [one for one in table.dtype.names if one != "y" and not np.isnan(table[one]).any()]
         self.X = np.column_stack([table[one] for one in numbers])
         self.y = table["y"] if "y" in table.dtype.names else None
@@ -111,8 +111,8 @@ class Case:
 
 
 @pytest.fixture(params=CASES)
-def case(request, shared, reference):
-    return Case(request.param, shared, reference)
+def case(request, reference_file, reference):
+    return Case(request.param, reference_file, reference)
 
 
 def test_what_r_reports_is_its_criterion_at_its_masses(case):

@@ -35,24 +35,24 @@ BPEC_CASES = [
 ]
 
 
-def read_table(shared, name):
-    table = np.genfromtxt(shared / "data" / f"{name}.csv", delimiter=",", names=True)
+def read_table(reference_file, name):
+    table = np.genfromtxt(reference_file(f"data/{name}.csv"), delimiter=",", names=True)
     columns = [one for one in table.dtype.names if one != "y" and not np.isnan(table[one]).any()]  # names are text
     return np.column_stack([table[column] for column in columns]), table["y"] if "y" in table.dtype.names else None
 
 
 @pytest.fixture
-def case(shared, reference):
+def case(reference_file, reference):
     """A case of R: its data, its arrays, and the settings that both have."""
 
     def load(name):
         arrays = reference(name).arrays
-        facts = json.loads((shared / "reference" / f"{name}.json").read_text())
+        facts = json.loads(reference_file(f"{name}.json").read_text())
         F = arrays["F"].astype(int)
         masses, focal_sets = bf.arrange(arrays["mass"], F, F.shape[1])
         settings = {one: facts["parameters"][one] for one in ("alpha", "beta", "delta")}
         settings |= {"focal_sets": focal_sets, "tol": 0}
-        X = read_table(shared, name.split("_")[1])[0]
+        X = read_table(reference_file, name.split("_")[1])[0]
         return X, arrays, masses, settings, facts["scalars"]["iterations"], facts["parameters"]
 
     return load
@@ -114,25 +114,25 @@ def counted(y, masses):
     return np.array([np.bincount(largest[y == one], minlength=masses.shape[1]) for one in np.unique(y)])
 
 
-def published(shared, name):
-    path = shared / "reference" / "seed_tables" / f"{name}.csv"
+def published(reference_file, name):
+    path = reference_file(f"seed_tables/{name}.csv")
     return np.genfromtxt(path, delimiter=",", skip_header=1)[:, 1:].astype(int)
 
 
-def test_iris_table_of_the_bootclus_paper_up_to_one_object(shared):
-    X, y = read_table(shared, "iris")
+def test_iris_table_of_the_bootclus_paper_up_to_one_object(reference_file):
+    X, y = read_table(reference_file, "iris")
     start = np.array([X[y == one].mean(axis=0) for one in (1, 2, 3)])  # so that clusters have the order of classes
     model = ECM(3, focal_sets=[(0,), (1,), (2,), (1, 2)], delta=100, init=start, tol=1e-9).fit(X)
     assert model.objective_ == pytest.approx(48.2808, abs=5e-5)
     counts = counted(y, model.masses_)
     assert (counts[:, 0] == 0).all()
-    moved = counts[:, 1:] - published(shared, "bootclus_table07")
+    moved = counts[:, 1:] - published(reference_file, "bootclus_table07")
     np.testing.assert_array_equal(moved, [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, -1]])
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_diabetes_table_of_the_bootclus_paper(shared, seed):
-    X, y = read_table(shared, "diabetes_mclust")
+def test_diabetes_table_of_the_bootclus_paper(reference_file, seed):
+    X, y = read_table(reference_file, "diabetes_mclust")
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     model = ECM(3, focal_sets="neighbor_pairs", include_omega=False, delta=100, random_state=seed).fit(X)
     assert model.objective_ == pytest.approx(57.3527, abs=0.0005)
@@ -143,21 +143,21 @@ def test_diabetes_table_of_the_bootclus_paper(shared, seed):
     assert [tuple(one) for one in partition.focal_sets] == [(), (0,), (1,), (2,), (0, 1)]
     counts = counted(y, partition.masses)
     assert (counts[:, 0] == 0).all()
-    np.testing.assert_array_equal(counts[:, 1:], published(shared, "bootclus_table11"))
+    np.testing.assert_array_equal(counts[:, 1:], published(reference_file, "bootclus_table11"))
 
 
 @pytest.mark.parametrize(("name", "index"), [("wine", 0.85), ("seeds", 0.73), ("iris", 0.62)])
 @pytest.mark.parametrize("seed", range(3))
-def test_published_agreement_with_the_classes(shared, name, index, seed):
-    X, y = read_table(shared, name)
+def test_published_agreement_with_the_classes(reference_file, name, index, seed):
+    X, y = read_table(reference_file, name)
     model = ECM(3, focal_sets="pairs", include_omega=False, delta=5, random_state=seed)
     labels = model.fit_predict(StandardScaler().fit_transform(X))
     # Of the seeds, one is as plausible in two clusters: 0.730 or 0.741.
     assert adjusted_rand_score(y, labels) == pytest.approx(index, abs=0.0115)
 
 
-def test_nonspecificity_is_least_with_the_right_number_of_clusters(shared):
-    X, _ = read_table(shared, "fourclass")
+def test_nonspecificity_is_least_with_the_right_number_of_clusters(reference_file):
+    X, _ = read_table(reference_file, "fourclass")
     found = [
         ECM(c, alpha=2, delta=20**0.5, n_init=5, max_iter=2000, random_state=0)
         .fit(X)

@@ -461,6 +461,7 @@ def test_an_interrupt_keeps_the_labels_so_far(fourclass, monkeypatch):
         np.testing.assert_array_equal(same.fit(fourclass[0]).labels_, model.labels_)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
 def test_control_c_ends_a_long_fit_with_a_result():
     program = """

@@ -17,13 +17,13 @@ CASES = {
 
 
 @pytest.fixture
-def s2(shared):
-    return np.genfromtxt(shared / "data" / "s2.csv", delimiter=",", skip_header=1)[:, :2]
+def s2(reference_file):
+    return np.genfromtxt(reference_file("data/s2.csv"), delimiter=",", skip_header=1)[:, :2]
 
 
 @pytest.fixture
-def fourclass(shared):
-    table = np.genfromtxt(shared / "data" / "fourclass.csv", delimiter=",", skip_header=1)
+def fourclass(reference_file):
+    table = np.genfromtxt(reference_file("data/fourclass.csv"), delimiter=",", skip_header=1)
     return table[:, :2], table[:, -1]
 
 

@@ -23,13 +23,17 @@ from evlearn.cluster import BPEC, CCM, ECM, EVCLUS
 NAMES = ["x", "y", "z"]
 
 # What a cluster says when it is told to lose a worker, or to go; it concerns nobody here.
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.slow,
+    pytest.mark.xdist_group("a cluster of processes"),
+]
 
 
 @pytest.fixture(scope="module", name="X")
 def objects():
     random = np.random.default_rng(0)
-    data = random.normal(size=(60_000, 3)) + 5 * random.integers(3, size=60_000)[:, None]
+    data = random.normal(size=(20_000, 3)) + 5 * random.integers(3, size=20_000)[:, None]
     data[::100] *= 6
     return data
 
@@ -51,13 +55,15 @@ def client():
         yield client
 
 
+# Bits are the same, or not, after ten iterations as after a hundred.
+FEW = {"n_clusters": 3, "max_iter": 10, "random_state": 0}
 METHODS = {
-    "ECM": lambda: ECM(3, random_state=0),
-    "adaptive ECM": lambda: ECM(3, metric="adaptive", random_state=0),
-    "chosen pairs": lambda: ECM(3, focal_sets="neighbor_pairs", n_init=2, random_state=0),
-    "CCM": lambda: CCM(3, random_state=0),
-    "BPEC": lambda: BPEC(3, n_neighbors=50, random_state=0),
-    "EVCLUS": lambda: EVCLUS(3, solver="landmark", n_landmarks=100, random_state=0),
+    "ECM": lambda: ECM(**FEW),
+    "adaptive ECM": lambda: ECM(metric="adaptive", **FEW),
+    "chosen pairs": lambda: ECM(focal_sets="neighbor_pairs", n_init=2, **FEW),
+    "CCM": lambda: CCM(**FEW),
+    "BPEC": lambda: BPEC(n_neighbors=50, **FEW),
+    "EVCLUS": lambda: EVCLUS(solver="landmark", n_landmarks=100, **FEW),
 }
 
 
@@ -69,7 +75,7 @@ def masses(model, X):
 def test_data_in_memory_in_files_in_chunks_and_on_dask_give_the_same_masses(method, X, folder, client):
     new = X[:1000]
     expected = masses(METHODS[method]().fit(X), new)
-    array = da.from_array(X, chunks=(7000, 2))
+    array = da.from_array(X, chunks=(2500, 2))
     frame = dd.read_parquet(folder)
     for data in (folder, np.array_split(X, 9)):
         np.testing.assert_array_equal(masses(METHODS[method]().fit(data), new), expected)
@@ -89,7 +95,7 @@ def test_the_same_bits_on_threads_processes_and_a_dask_cluster(method, X, folder
 
 
 def test_a_dask_collection_gives_lazy_masses_and_labels(X, folder, client):
-    model = ECM(3, random_state=0).fit(da.from_array(X, chunks=(7000, 3)))
+    model = ECM(3, random_state=0).fit(da.from_array(X, chunks=(2500, 3)))
     expected = ECM(3, random_state=0).fit(X)
     assert isinstance(model.masses_, da.Array)
     assert isinstance(model.labels_, da.Array)
@@ -98,7 +104,7 @@ def test_a_dask_collection_gives_lazy_masses_and_labels(X, folder, client):
     frame = dd.read_parquet(folder)
     assert list(ECM(3, random_state=0).fit(frame).feature_names_in_) == NAMES
     for name in ("predict", "predict_proba", "predict_set"):
-        lazy = getattr(expected, name)(da.from_array(X, chunks=(7000, 3)))
+        lazy = getattr(expected, name)(da.from_array(X, chunks=(2500, 3)))
         assert isinstance(lazy, da.Array)
         np.testing.assert_allclose(lazy.compute(), getattr(expected, name)(X), rtol=0, atol=1e-12)
 
@@ -106,7 +112,7 @@ def test_a_dask_collection_gives_lazy_masses_and_labels(X, folder, client):
 def test_sample_weights_travel_with_the_rows(X, client):
     weights = np.random.default_rng(1).random(len(X))
     expected = ECM(3, random_state=0).fit(X, sample_weight=weights)
-    array = da.from_array(X, chunks=(7000, 3))
+    array = da.from_array(X, chunks=(2500, 3))
     for given in (weights, da.from_array(weights, chunks=5000)):
         model = ECM(3, random_state=0).fit(array, sample_weight=given)
         np.testing.assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=0, atol=1e-8)
@@ -131,9 +137,9 @@ def test_weights_outlive_the_workers_that_held_them(X, client):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_chunks_that_a_filter_left_empty_do_no_harm(method, X, client, tmp_path):
-    ordered = X[np.argsort(X[:, 0])][-9000:]
-    array = da.from_array(X[np.argsort(X[:, 0])], chunks=(7000, 3))
-    filtered = array[array[:, 0] >= ordered[0, 0]]  # of nine chunks, seven are empty
+    ordered = X[np.argsort(X[:, 0])][-3000:]
+    array = da.from_array(X[np.argsort(X[:, 0])], chunks=(2500, 3))
+    filtered = array[array[:, 0] >= ordered[0, 0]]  # of eight chunks, six are empty
     model = METHODS[method]().fit(filtered)
     expected = METHODS[method]().fit(ordered)
     np.testing.assert_allclose(masses(model, X[:1000]), masses(expected, X[:1000]), rtol=0, atol=1e-7)
@@ -142,7 +148,7 @@ def test_chunks_that_a_filter_left_empty_do_no_harm(method, X, client, tmp_path)
         found = getattr(expected, name)(filtered).compute()
         np.testing.assert_allclose(found, getattr(expected, name)(ordered), rtol=0, atol=1e-12)
     table = pq.read_table(expected.predict_mass(filtered, out=tmp_path / "m.parquet"))
-    assert table.num_rows == 9000
+    assert table.num_rows == 3000
 
 
 def test_frames_in_chunks_must_have_the_columns_of_the_fit(X):
@@ -161,7 +167,7 @@ def test_missing_values_on_the_workers_are_an_error_here(client):
 
 def test_masses_go_to_a_memory_map_or_to_parquet_from_every_kind_of_data(X, folder, client, tmp_path):
     expected = ECM(3, random_state=0).fit(X)
-    data = {"array": X, "files": folder, "dask": da.from_array(X, chunks=(7000, 3))}
+    data = {"array": X, "files": folder, "dask": da.from_array(X, chunks=(2500, 3))}
     for name, given in data.items():
         mapped = expected.predict_mass(given, out=tmp_path / f"{name}.npy").masses
         assert isinstance(mapped, np.memmap)
@@ -200,7 +206,7 @@ def test_columns_must_be_those_of_the_fit(folder, tmp_path):
 def test_rows_that_are_opened_once_serve_several_fits(folder):
     with open_rows(folder) as rows:
         first, second = ECM(3, random_state=0).fit(rows), ECM(4, random_state=0).fit(rows)
-        assert len(first.predict(rows)) == len(second.predict(rows)) == 60_000
+        assert len(first.predict(rows)) == len(second.predict(rows)) == 20_000
 
 
 def test_only_landmarks_take_data_that_are_not_in_memory(folder):
@@ -232,7 +238,7 @@ def long_fit(data, action=lambda: None):
 @pytest.mark.parametrize("way", ["joblib", "collection"])
 def test_a_worker_killed_in_the_middle_of_a_fit_changes_no_bit(way, X, folder, client):
     client.wait_for_workers(2)
-    data = folder if way == "joblib" else da.from_array(X, chunks=(7000, 3)).persist()
+    data = folder if way == "joblib" else da.from_array(X, chunks=(2500, 3)).persist()
     victim = next(iter(client.run(os.getpid).values()))
     with joblib.parallel_config(backend="dask"):
         expected = long_fit(data)

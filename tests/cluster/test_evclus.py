@@ -426,6 +426,7 @@ def test_too_few_sweeps_are_reported(blobs):
     assert not model.converged_
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_keeps_the_best_state_so_far():
     code = (
         "import numpy as np, warnings\n"
@@ -468,7 +469,7 @@ def test_masses_may_be_written_to_a_file(blobs, tmp_path):
     assert np.shares_memory(model.masses_, model.credal_partition_.masses)
 
 
-@pytest.mark.size
+@pytest.mark.slow
 def test_a_million_objects_with_landmarks_in_bounded_memory():
     random = np.random.default_rng(0)
     X = random.standard_normal((1_000_000, 10), dtype=np.float32)
@@ -491,6 +492,7 @@ def test_a_million_objects_with_landmarks_in_bounded_memory():
     assert grown < masses + 1e9
 
 
+@pytest.mark.timing
 def test_a_first_fit_in_a_new_process_is_quick():
     # CPU seconds: neighbours on a busy machine do not count.
     code = (
@@ -504,6 +506,7 @@ def test_a_first_fit_in_a_new_process_is_quick():
     assert min(times) <= 0.4
 
 
+@pytest.mark.timing
 def test_repeated_fits_do_not_slow_down():
     X = load_butterfly().data
     start = time.process_time()

@@ -20,19 +20,19 @@ pytestmark = [
 ]
 
 
-def read_table(shared, name):
-    table = np.genfromtxt(shared / "data" / f"{name}.csv", delimiter=",", names=True)
+def read_table(reference_file, name):
+    table = np.genfromtxt(reference_file(f"data/{name}.csv"), delimiter=",", names=True)
     columns = [one for one in table.dtype.names if one != "y" and not np.isnan(table[one]).any()]  # names are text
     return np.column_stack([table[column] for column in columns]), table["y"] if "y" in table.dtype.names else None
 
 
 @pytest.fixture
-def data(shared):
+def data(reference_file):
     def load(name):
         if name == "protein":
-            with np.load(shared / "data" / "protein_D.npz") as file:
+            with np.load(reference_file("data/protein_D.npz")) as file:
                 return file["D"], file["y"].ravel()
-        return read_table(shared, name)
+        return read_table(reference_file, name)
 
     return load
 
@@ -102,8 +102,8 @@ def test_constrained_fits_reach_the_objective_and_the_masses_of_r(reference, dat
     np.testing.assert_allclose(model.masses_, masses, rtol=0, atol=1e-4)
 
 
-def test_butterfly_table_of_the_nnevclus_paper(shared):
-    table = np.genfromtxt(shared / "reference/seed_tables/nnevclus_table01.csv", delimiter=",", names=True)
+def test_butterfly_table_of_the_nnevclus_paper(reference_file):
+    table = np.genfromtxt(reference_file("seed_tables/nnevclus_table01.csv"), delimiter=",", names=True)
     published = np.column_stack([table[name] for name in ("m_empty", "m_w1", "m_w2", "m_omega")])
     for seed in range(5):
         model = EVCLUS(2, focal_sets="full", d0=11, random_state=seed, tol=1e-9).fit(load_butterfly().data)

@@ -179,6 +179,7 @@ def test_copies_are_as_good_as_the_original(blobs, method):
 # Threads and processes
 
 
+@pytest.mark.slow
 @all_methods
 def test_one_result_whatever_the_threads_and_processes(method):
     X, _ = three_blobs(50_000, n_features=2)  # four tasks
@@ -283,6 +284,7 @@ def test_an_interrupt_in_the_choice_of_pairs_keeps_the_simple_fit(blobs, monkeyp
     np.testing.assert_array_equal(model.masses_, make("ECM", focal_sets="simple").fit(blobs[0]).masses_)
 
 
+@pytest.mark.slow
 def test_a_real_interrupt_keeps_the_best_state_so_far():
     code = (
         "import numpy as np\n"

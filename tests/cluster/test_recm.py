@@ -415,6 +415,7 @@ def test_too_few_iterations_are_reported(blobs):
     assert model.n_iter_ == 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_keeps_the_best_state_so_far():
     code = (
         "import numpy as np\n"
@@ -474,7 +475,7 @@ def test_an_interrupt_before_the_pairs_keeps_the_simple_fit(blobs, monkeypatch):
     np.testing.assert_array_equal(model.masses_, simple.masses_)
 
 
-@pytest.mark.size
+@pytest.mark.slow
 def test_several_thousand_objects_take_seconds():
     random = np.random.default_rng(0)
     y = random.integers(5, size=4000)

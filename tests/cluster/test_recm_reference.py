@@ -20,14 +20,14 @@ CASES = {
 
 
 @pytest.fixture
-def squares(shared):
+def squares(reference_file):
     """The matrix that R was given: squared distances, or the dissimilarities of the proteins as they are."""
 
     def load(name):
         if name == "protein":
-            with np.load(shared / "data" / "protein_D.npz") as file:
+            with np.load(reference_file("data/protein_D.npz")) as file:
                 return file["D"].astype(float)
-        table = np.genfromtxt(shared / "data" / f"{name}.csv", delimiter=",", names=True)
+        table = np.genfromtxt(reference_file(f"data/{name}.csv"), delimiter=",", names=True)
         columns = [one for one in table.dtype.names if one != "y" and not np.isnan(table[one]).any()]
         X = np.column_stack([table[column] for column in columns])
         return cdist(X, X, "sqeuclidean")
@@ -88,11 +88,11 @@ def test_dissimilarities_of_proteins_are_squares_of_euclidean_distances(referenc
     assert RECM(4, nonmetric="shift", **settings).fit(D).shift_ > 0
 
 
-def test_proteins_have_a_better_minimum_than_random_starts_find(shared, reference, squares):
+def test_proteins_have_a_better_minimum_than_random_starts_find(reference_file, reference, squares):
     # The paper on NN-EVCLUS has an adjusted Rand index of 0.863. R ends a fit of these data by default after two
     # or three iterations, with anything between 0.2 and 1; this is where it ends if one waits.
     D = squares("protein")
-    with np.load(shared / "data" / "protein_D.npz") as file:
+    with np.load(reference_file("data/protein_D.npz")) as file:
         y = file["y"].ravel()
     settings = {"focal_sets": "simple", "metric": "precomputed", "squared_input": True, "delta": 10}
     for seed in range(3):

@@ -473,6 +473,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, 
     assert not (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.slow
 def test_without_matplotlib_a_report_is_written_without_pictures(iris):
     code = "import sys; sys.modules['matplotlib'] = None; from evlearn.command_line import main; sys.exit(main())"
     typed = ["cluster", "iris.csv", "-k", "3", "--report", "iris.html"]
@@ -522,6 +523,7 @@ def command(*arguments, **options):
     return subprocess.Popen([sys.executable, "-m", "evlearn", *map(str, arguments)], text=True, **options)
 
 
+@pytest.mark.slow
 def test_help_teaches_and_loads_neither_scikit_learn_nor_matplotlib():
     code = (
         "import sys; from evlearn.command_line import main\n"
@@ -538,6 +540,7 @@ def test_help_teaches_and_loads_neither_scikit_learn_nor_matplotlib():
     assert outcome.stderr.strip() == "set()"
 
 
+@pytest.mark.slow
 def test_a_command_without_a_report_does_not_load_matplotlib(iris):
     code = (
         "import sys; from evlearn.command_line import main\n"
@@ -548,6 +551,7 @@ def test_a_command_without_a_report_does_not_load_matplotlib(iris):
     assert outcome.stdout.split()[-1] == "False"
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     np.savetxt(tmp_path / "data.csv", np.random.RandomState(0).uniform(size=(100_000, 2)), delimiter=",")
     arguments = ["-k", 6, "--set", "tol=0", "--set", "max_iter=100000", "--out", tmp_path / "result.csv"]
@@ -567,6 +571,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
         assert sum(1 for _ in file) == 100_001
 
 
+@pytest.mark.slow
 def test_progress_is_one_line_on_a_terminal(iris):
     controller, terminal = os.openpty()
     with command("cluster", "iris.csv", "-k", 3, stdout=subprocess.PIPE, stderr=terminal) as process:
@@ -585,6 +590,7 @@ def test_progress_is_one_line_on_a_terminal(iris):
     assert "CCM iteration" in told
 
 
+@pytest.mark.slow
 def test_ctrl_c_before_there_is_a_result_exits_with_130(tmp_path):
     np.savetxt(tmp_path / "data.csv", np.random.RandomState(0).uniform(size=(300_000, 4)), delimiter=",")
     with command("cluster", tmp_path / "data.csv", "-k", 3, "--no-header", stderr=subprocess.PIPE) as process:
@@ -596,6 +602,7 @@ def test_ctrl_c_before_there_is_a_result_exits_with_130(tmp_path):
     assert told.strip() == "evlearn: interrupted."
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(iris, tmp_path):
     assert run("cluster", "iris.csv", "-k", 3, "--model", "model.json") == 0
     pd.concat([iris] * 200).to_csv("many.csv", index=False)

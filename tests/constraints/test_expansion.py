@@ -136,11 +136,11 @@ def test_expanded_constraints_are_mostly_right():
     assert len(larger.violations(y)) < 0.1 * len(larger)
 
 
-def test_expansion_agrees_with_r_where_r_follows_the_paper(reference, shared):
+def test_expansion_agrees_with_r_where_r_follows_the_paper(reference, reference_file):
     # R also pairs objects that are near both objects of a constraint, which Algorithm 2 leaves out, and it may
     # return self-pairs and duplicates. All other pairs must agree.
     known = reference("expandlink_bananas200_k5").arrays
-    table = np.genfromtxt(shared / "data" / "bananas_n200_seed7.csv", delimiter=",", names=True)
+    table = np.genfromtxt(reference_file("data/bananas_n200_seed7.csv"), delimiter=",", names=True)
     X = np.column_stack([table["x1"], table["x2"]])
     constraints = PairwiseConstraints(known["ML_1b"] - 1, known["CL_1b"] - 1)
     ours = constraints.expand(X, n_neighbors=5)
@@ -172,7 +172,7 @@ def test_errors_say_what_to_do(arguments, message):
         constraints.expand(**{"X": np.zeros((6, 2))} | arguments)
 
 
-@pytest.mark.size
+@pytest.mark.slow
 def test_many_constraints_on_few_objects_settle_their_collisions():
     X, y = make_bananas(500, random_state=0)
     constraints = PairwiseConstraints.sample(y, 50_000, random_state=0)

@@ -15,8 +15,8 @@ def read_csv(path):
     return np.genfromtxt(path, delimiter=",", names=True)
 
 
-def test_butterfly_has_the_published_coordinates(shared):
-    table = read_csv(shared / "data" / "butterfly.csv")
+def test_butterfly_has_the_published_coordinates(reference_file):
+    table = read_csv(reference_file("data/butterfly.csv"))
     np.testing.assert_array_equal(datasets.load_butterfly().data, np.column_stack([table["x1"], table["x2"]]))
     assert datasets.load_butterfly().object_names[11] == "12"
 
@@ -34,8 +34,8 @@ def test_the_same_seed_makes_the_same_data(name):
 @pytest.mark.parametrize(
     ("name", "file"), [("fourclass", "fourclass.csv"), ("bananas", "bananas_n2000_seed7.csv")]
 )
-def test_generated_data_follow_the_distribution_of_the_papers_data(shared, name, file):
-    table = read_csv(shared / "data" / file)
+def test_generated_data_follow_the_distribution_of_the_papers_data(reference_file, name, file):
+    table = read_csv(reference_file(f"data/{file}"))
     X, y = GENERATORS[name](20_000, random_state=0)
     for k in np.unique(y):
         for attribute, column in (("x1", 0), ("x2", 1)):

@@ -19,6 +19,7 @@ def compile_header(header, compiler, *options):
     return subprocess.run(given, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc")
 @pytest.mark.parametrize("header", HEADERS, ids=lambda path: path.name)
 def test_old_versions_of_gcc_are_not_asked_for_what_they_do_not_have(header):
@@ -29,6 +30,7 @@ def test_old_versions_of_gcc_are_not_asked_for_what_they_do_not_have(header):
     assert "__builtin_shufflevector" not in seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiler", OTHERS)
 @pytest.mark.parametrize("header", HEADERS, ids=lambda path: path.name)
 def test_the_headers_compile_with_every_compiler_that_is_here(header, compiler):

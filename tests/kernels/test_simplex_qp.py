@@ -122,7 +122,7 @@ def test_shapes_that_do_not_fit_are_refused():
         solve_many(np.zeros((1, 3, 3)), np.zeros((4, 3)), np.zeros((4, 2)))
 
 
-@pytest.mark.size
+@pytest.mark.slow
 def test_a_hundred_thousand_problems_are_no_worse_than_two_other_solvers():
     random = np.random.default_rng(2)
     total = 0
@@ -143,7 +143,7 @@ def test_a_hundred_thousand_problems_are_no_worse_than_two_other_solvers():
     assert total == 100_000
 
 
-@pytest.mark.size
+@pytest.mark.slow
 def test_nonnegative_least_squares_finds_nothing_better():
     random = np.random.default_rng(3)
     for _ in range(2000):

@@ -147,9 +147,9 @@ def test_starting_at_the_reference_moves_it_hardly(reference):
     np.testing.assert_allclose(outcome.loss, again.loss, rtol=1e-8)
 
 
-def test_the_kernel_loss_on_bananas_is_lower_than_that_of_the_reference(shared, reference):
+def test_the_kernel_loss_on_bananas_is_lower_than_that_of_the_reference(reference_file, reference):
     case = reference("kpcca_bananas200_d1")
-    table = np.genfromtxt(shared / "data" / "bananas_n200_seed7.csv", delimiter=",", names=True)
+    table = np.genfromtxt(reference_file("data/bananas_n200_seed7.csv"), delimiter=",", names=True)
     X = np.column_stack([table["x1"], table["x2"]])
     constraints = PairwiseConstraints(case.arrays["ML_1b"] - 1, case.arrays["CL_1b"] - 1)
     z = case.arrays["z"]

@@ -70,12 +70,12 @@ def test_many_objects_are_sampled():
     assert found.similarity[0, 1] == pytest.approx(1 / 9 + 4 / 9, abs=0.01)
 
 
-def test_seeds_of_wheat_on_one_map_and_combined(shared):
+def test_seeds_of_wheat_on_one_map_and_combined(reference_file):
     # The example of the slides of 2017: derived hard, fuzzy and rough partitions lie around the credal ones.
     from evlearn.cluster import ECM, EVCLUS
     from evlearn.ensemble import combine_partitions
 
-    table = pd.read_csv(shared / "data" / "seeds.csv")
+    table = pd.read_csv(reference_file("data/seeds.csv"))
     X, y = table.iloc[:, :7].to_numpy(), table.iloc[:, -1].to_numpy()
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     ecm = ECM(3, focal_sets="pairs", random_state=0).fit(X).credal_partition_

@@ -36,8 +36,8 @@ def test_scikit_learn_checks(estimator, check):
 
 
 @pytest.fixture(scope="module")
-def iris(shared):
-    table = pd.read_csv(shared / "data" / "iris.csv")
+def iris(reference_file):
+    table = pd.read_csv(reference_file("data/iris.csv"))
     return table.iloc[:, :4].to_numpy(), table["y"].to_numpy() - 1
 
 
@@ -114,9 +114,9 @@ def test_irises_are_vev_with_five_errors(iris, iris_fit):
     assert adjusted_rand_score(y, iris_fit.predict(X)) == pytest.approx(0.90, abs=0.005)
 
 
-def test_diabetes_is_vvv_with_the_published_table(shared):
-    table = pd.read_csv(shared / "data" / "diabetes_mclust.csv")
-    published = pd.read_csv(shared / "reference" / "seed_tables" / "bootclus_table09.csv", index_col=0)
+def test_diabetes_is_vvv_with_the_published_table(reference_file):
+    table = pd.read_csv(reference_file("data/diabetes_mclust.csv"))
+    published = pd.read_csv(reference_file("seed_tables/bootclus_table09.csv"), index_col=0)
     X, y = table.iloc[:, :3].to_numpy(), table["y"]
     model = ParsimoniousGaussianMixture(3, variance_floor=0, random_state=0).fit(X)
     assert model.model_ == "VVV"
@@ -126,8 +126,8 @@ def test_diabetes_is_vvv_with_the_published_table(shared):
     assert adjusted_rand_score(y, model.predict(X)) == pytest.approx(0.66, abs=0.005)
 
 
-def test_geysers_have_the_mixture_of_the_reference(shared, reference):
-    X = pd.read_csv(shared / "data" / "faithful.csv").to_numpy()[:100]
+def test_geysers_have_the_mixture_of_the_reference(reference_file, reference):
+    X = pd.read_csv(reference_file("data/faithful.csv")).to_numpy()[:100]
     case = reference("bootclus_faithful100_G2_B200")
     model = ParsimoniousGaussianMixture(2, tol=1e-9, variance_floor=0, random_state=0).fit(X)
     assert model.model_ == "VVV"

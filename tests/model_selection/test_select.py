@@ -34,15 +34,15 @@ def apart():
     return np.vstack([random.normal(centre, 0.3, size=(40, 2)) for centre in ((0, 0), (9, 0), (0, 9), (9, 9))])
 
 
-def table(shared, name, n_columns):
-    return np.loadtxt(shared / "data" / f"{name}.csv", delimiter=",", skiprows=1, usecols=range(n_columns))
+def table(reference_file, name, n_columns):
+    return np.loadtxt(reference_file(f"data/{name}.csv"), delimiter=",", skiprows=1, usecols=range(n_columns))
 
 
 # The recommended default
 
 
-def test_the_default_finds_the_four_clusters_of_fourclass_with_every_seed(shared):
-    X = table(shared, "fourclass", 2)
+def test_the_default_finds_the_four_clusters_of_fourclass_with_every_seed(reference_file):
+    X = table(reference_file, "fourclass", 2)
     assert [select_n_clusters(ECM(), X, random_state=seed).best for seed in range(5)] == [4] * 5
 
 
@@ -51,15 +51,15 @@ def test_the_default_finds_two_or_three_clusters_in_iris_with_every_seed():
     assert {select_n_clusters(ECM(), X, random_state=seed).best for seed in range(5)} <= {2, 3}
 
 
-def test_the_default_finds_the_four_families_of_proteins_with_every_seed(shared):
-    with np.load(shared / "data" / "protein_D.npz") as file:
+def test_the_default_finds_the_four_families_of_proteins_with_every_seed(reference_file):
+    with np.load(reference_file("data/protein_D.npz")) as file:
         D = file["D"]
     model = EVCLUS(metric="precomputed")
     assert [select_n_clusters(model, D, random_state=seed).best for seed in range(5)] == [4] * 5
 
 
-def test_the_default_finds_the_fifteen_clusters_of_s2(shared):
-    selection = select_n_clusters(ECM(), table(shared, "s2", 2), range(2, 21), n_repeats=3, random_state=0)
+def test_the_default_finds_the_fifteen_clusters_of_s2(reference_file):
+    selection = select_n_clusters(ECM(), table(reference_file, "s2", 2), range(2, 21), n_repeats=3, random_state=0)
     assert selection.best == 15
     assert selection.confidence > 0.5
 
@@ -71,7 +71,7 @@ def test_samples_agree_where_clusters_stand_apart_and_disagree_where_there_are_n
     assert unsure.confidence < 0.5
 
 
-def test_where_six_votes_in_ten_agree_the_number_is_right_and_where_it_is_wrong_fewer_agree(shared):
+def test_where_six_votes_in_ten_agree_the_number_is_right_and_where_it_is_wrong_fewer_agree(reference_file):
     for name, n_columns, n_classes, right in (
         ("wine", 13, 3, True),
         ("wdbc", 30, 2, True),
@@ -80,7 +80,7 @@ def test_where_six_votes_in_ten_agree_the_number_is_right_and_where_it_is_wrong_
         ("flame", 2, 2, False),
         ("jain", 2, 2, False),
     ):
-        X = table(shared, name, n_columns)
+        X = table(reference_file, name, n_columns)
         X = X if n_columns == 2 else StandardScaler().fit_transform(X)  # attributes of different units
         selection = select_n_clusters(ECM(), X, range(2, 21), random_state=0)
         assert (selection.best == n_classes) == right, name
@@ -98,8 +98,8 @@ def test_every_criterion_sees_clusters_that_stand_apart(apart, criterion):
     assert selection.best == 4, str(selection)
 
 
-def test_nonspecificity_of_fourclass_is_that_of_the_specification(shared):
-    X = table(shared, "fourclass", 2)
+def test_nonspecificity_of_fourclass_is_that_of_the_specification(reference_file):
+    X = table(reference_file, "fourclass", 2)
     model = ECM(alpha=2, delta=20**0.5, n_init=20, random_state=0, focal_sets="full", beta=2, init="k-means++")
     said = select_n_clusters(model, X, range(2, 7), criterion="nonspecificity", n_repeats=1, sample_size=1.0)
     np.testing.assert_allclose(said.curve, [0.2475, 0.2358, 0.2285, 0.2626, 0.3092], atol=1e-3)

@@ -150,6 +150,7 @@ def test_parquet_files_chunks_and_memory_give_the_same_answer(tmp_path):
         _ = parquet.masses_
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # what a cluster says when it goes concerns nobody here
 def test_a_dask_array_on_a_cluster_gives_the_same_answer():
     distributed = pytest.importorskip("distributed")
@@ -390,6 +391,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.slow
 def test_a_training_that_is_killed_goes_on_to_the_same_bits(tmp_path):
     np.save(tmp_path / "x.npy", MANY)
     (tmp_path / "fit.py").write_text(textwrap.dedent(SCRIPT))
@@ -515,6 +517,7 @@ PROCESSES = """
 """
 
 
+@pytest.mark.slow
 @quick
 def test_two_processes_have_the_loss_of_one(tmp_path):
     np.save(tmp_path / "x.npy", MANY)
@@ -546,6 +549,7 @@ def test_pictures_can_be_drawn(model):
     assert MassContourDisplay.from_estimator(model, X) is not None
 
 
+@pytest.mark.slow
 def test_without_torch_the_error_says_what_to_install():
     code = "import sys; sys.modules['torch'] = None; import evlearn; import evlearn.neural"
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

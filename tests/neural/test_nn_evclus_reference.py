@@ -32,12 +32,12 @@ CASES = {
 class Case:
     """A stored case: its data, its network, its loss."""
 
-    def __init__(self, shared, name, data):
-        with np.load(shared / "reference" / f"{name}.npz") as arrays:
+    def __init__(self, reference_file, name, data):
+        with np.load(reference_file(f"{name}.npz")) as arrays:
             self.arrays = dict(arrays)
-        facts = json.loads((shared / "reference" / f"{name}.json").read_text())
+        facts = json.loads(reference_file(f"{name}.json").read_text())
         self.parameters, self.scalars = facts["parameters"], facts["scalars"]
-        table = np.genfromtxt(shared / "data" / f"{data}.csv", delimiter=",", skip_header=1)
+        table = np.genfromtxt(reference_file(f"data/{data}.csv"), delimiter=",", skip_header=1)
         self.truth = table[:, 2]
         self.X = (table[:, :2] - table[:, :2].mean(axis=0)) / table[:, :2].std(axis=0, ddof=1)
         self.focal_sets = FocalSets.from_membership(self.arrays["F"].astype(bool))
@@ -89,8 +89,8 @@ class Case:
 
 
 @pytest.fixture(params=CASES)
-def case(request, shared):
-    return Case(shared, request.param, CASES[request.param])
+def case(request, reference_file):
+    return Case(reference_file, request.param, CASES[request.param])
 
 
 def gradient(network):
@@ -122,9 +122,10 @@ def test_loss_and_masses_of_the_stored_weights_are_those_of_r(case):
             np.testing.assert_allclose(masses, case.arrays["mass_pred"], rtol=0, atol=1e-8)
 
 
-def test_training_from_the_stored_start_ends_no_higher_than_r(case):
+def test_training_from_the_stored_start_ends_no_higher_than_r(case, request):
     if case.parameters["n_H"] == [5, 5]:
-        pytest.skip("ends in another local minimum, 3 % higher; the next test starts well, and ends far lower")
+        why = "ends in another local minimum, 3 % higher; the next test starts well, and ends far lower"
+        request.applymarker(pytest.mark.xfail(reason=why, strict=True))
     network = case.network("0")
     training = train_whole(
         network,
@@ -168,8 +169,8 @@ def test_the_estimator_ends_no_higher_than_r(case):
     assert model.objective_ <= case.scalars["loss_at_returned_param"] * (1 + 1e-9)
 
 
-def test_losses_of_a_mini_batch_are_those_of_r(shared):
-    case = Case(shared, "nnevclus_mb_fourclass", "fourclass")
+def test_losses_of_a_mini_batch_are_those_of_r(reference_file):
+    case = Case(reference_file, "nnevclus_mb_fourclass", "fourclass")
     batch = case.arrays["batch_1b"] - 1
     losses = Losses.of(case.focal_sets, torch.zeros((), dtype=torch.float64), label_mean=True)
     X, targets = torch.from_numpy(case.X[batch]), torch.from_numpy(case.arrays["Dnorm_batch"])
@@ -191,15 +192,15 @@ def test_losses_of_a_mini_batch_are_those_of_r(shared):
     check("part2", lambda masses: losses.labels(masses, clusters), scores)
 
 
-def test_the_one_class_machine_is_that_of_r(shared):
-    case = Case(shared, "nnevclus_fourclass_c4_pairs_nH20_fhat", "fourclass")
+def test_the_one_class_machine_is_that_of_r(reference_file):
+    case = Case(reference_file, "nnevclus_fourclass_c4_pairs_nH20_fhat", "fourclass")
     scores = OneClassSVM(nu=0.2, gamma=0.2, tol=1e-9).fit(case.X).decision_function(case.X)
     np.testing.assert_allclose(scores, case.arrays["fhat"], rtol=0, atol=2e-2)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_fourclass_of_example_4_is_learned_better_than_published(shared, seed):
-    case = Case(shared, "nnevclus_fourclass_c4_pairs_nH20_fhat", "fourclass")
+def test_fourclass_of_example_4_is_learned_better_than_published(reference_file, seed):
+    case = Case(reference_file, "nnevclus_fourclass_c4_pairs_nH20_fhat", "fourclass")
     model = NNEVCLUS(
         4,
         focal_sets="pairs",
@@ -214,8 +215,8 @@ def test_fourclass_of_example_4_is_learned_better_than_published(shared, seed):
     assert 5 <= model.credal_partition_.outliers().sum() <= 15
 
 
-def test_proteins_are_recognised_as_published(shared):
-    with np.load(shared / "data" / "protein_D.npz") as file:
+def test_proteins_are_recognised_as_published(reference_file):
+    with np.load(reference_file("data/protein_D.npz")) as file:
         D, truth = file["D"], file["y"].ravel()
     settings = {"n_components": 3, "hidden_layer_sizes": (20,), "d0": D.max(), "random_state": 0}
     model = NNEVCLUS(4, metric="precomputed", **settings).fit(D)
@@ -227,8 +228,8 @@ def test_proteins_are_recognised_as_published(shared):
     ("name", "settings"),
     [("letter_IJL", {"n_clusters": 3, "focal_sets": "pairs"}), ("s2", {"n_clusters": 15, "d0_quantile": 0.1})],
 )
-def test_what_is_learned_from_one_half_holds_for_the_other(shared, name, settings):
-    table = pd.read_csv(shared / "data" / f"{name}.csv").sample(frac=1, random_state=0)
+def test_what_is_learned_from_one_half_holds_for_the_other(reference_file, name, settings):
+    table = pd.read_csv(reference_file(f"data/{name}.csv")).sample(frac=1, random_state=0)
     halves = [table[: len(table) // 2], table[len(table) // 2 :]]
     model = NNEVCLUS(random_state=0, **settings).fit(halves[0].drop(columns="y"))
     scores = [adjusted_rand_score(half["y"], model.predict(half.drop(columns="y"))) for half in halves]

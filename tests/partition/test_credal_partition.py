@@ -29,8 +29,8 @@ def small():
 
 
 @pytest.fixture
-def butterfly(shared):
-    table = np.genfromtxt(shared / "reference/seed_tables/nnevclus_table01.csv", delimiter=",", names=True)
+def butterfly(reference_file):
+    table = np.genfromtxt(reference_file("seed_tables/nnevclus_table01.csv"), delimiter=",", names=True)
     masses = np.column_stack([table[name] for name in ("m_empty", "m_w1", "m_w2", "m_omega")])
     return CredalPartition(masses / masses.sum(axis=1, keepdims=True), FocalSets.full(2))
 

@@ -133,7 +133,7 @@ def test_wrong_input_is_explained():
         DoubtDisplay.from_partition(CredalPartition.from_hard([0, 1]), numbers="yes")
 
 
-@pytest.mark.size
+@pytest.mark.slow
 def test_a_million_objects_are_summed_in_blocks():
     focal_sets = FocalSets.pairs(8)
     masses = random_masses(1_000_000, len(focal_sets), np.float32)

@@ -1,11 +1,14 @@
 import subprocess
 import sys
 
+import pytest
+
 
 def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_error_says_what_to_install():
     outcome = run("import sys; sys.modules['matplotlib'] = None; import evlearn; import evlearn.plotting")
     assert outcome.returncode == 1
@@ -14,6 +17,7 @@ def test_without_matplotlib_the_error_says_what_to_install():
     )
 
 
+@pytest.mark.slow
 def test_importing_plotting_chooses_no_backend():
     outcome = run("import sys, evlearn.plotting; print('matplotlib.pyplot' in sys.modules)")
     assert outcome.stdout.strip() == "False", outcome.stderr

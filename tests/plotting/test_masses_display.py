@@ -1,5 +1,3 @@
-import time
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -246,14 +244,12 @@ def test_wrong_input_is_explained():
         MassesDisplay.from_estimator(ECM())
 
 
-@pytest.mark.size
-def test_a_million_objects_are_drawn_within_seconds_and_without_a_copy_of_their_masses():
+@pytest.mark.slow
+def test_a_million_objects_are_drawn_without_a_copy_of_their_masses():
     focal_sets = FocalSets.pairs(8)
     masses = random_masses(1_000_000, len(focal_sets), np.float32)
     partition = CredalPartition(masses, focal_sets, validate=False)
-    start = time.perf_counter()
     display = MassesDisplay.from_partition(partition)
     display.figure_.canvas.draw()
-    assert time.perf_counter() - start < 10
     assert len(cells(display)) <= 508
     assert peak_bytes(lambda: MassesDisplay.from_partition(partition)) < masses.nbytes

@@ -69,9 +69,9 @@ def test_the_legend_of_the_butterfly_names_all_that_is_drawn(butterfly):
     assert texts == ["0", "1", "torn", "outlier", "lower approximation", "upper approximation"]
 
 
-def test_the_bars_of_the_butterfly_are_the_published_masses(butterfly, shared):
+def test_the_bars_of_the_butterfly_are_the_published_masses(butterfly, reference_file):
     _, model = butterfly
-    table = np.genfromtxt(shared / "reference/seed_tables/nnevclus_table01.csv", delimiter=",", skip_header=1)
+    table = np.genfromtxt(reference_file("seed_tables/nnevclus_table01.csv"), delimiter=",", skip_header=1)
     published = table[:, 1:]  # the paper numbers the right wing first
     if model.labels_[0] == 0:
         published = published[:, [0, 2, 1, 3]]

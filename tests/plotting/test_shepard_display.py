@@ -87,7 +87,7 @@ def test_estimators_that_do_not_learn_from_dissimilarities_are_refused():
         ShepardDisplay.from_estimator(Distances())
 
 
-@pytest.mark.size
+@pytest.mark.slow
 def test_ten_million_pairs_take_no_memory_beyond_their_own():
     dissimilarities, conflicts = np.random.default_rng(0).random((2, 10_000_000), dtype=np.float32)
     ShepardDisplay.from_pairs([0.0], [0.0])  # what matplotlib keeps for good

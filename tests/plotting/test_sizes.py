@@ -8,7 +8,7 @@ from matplotlib.image import imread
 
 from benchmarks.studies.scale.pictures import measure
 
-pytestmark = pytest.mark.size
+pytestmark = pytest.mark.timing
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ def mean(entries):
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "method"), SHORT)
 def test_ours_are_as_good_as_on_record(entries, data, method, request):
     if data not in peers_data.GENERATED:
@@ -48,6 +49,7 @@ def test_ours_are_as_good_as_on_record(entries, data, method, request):
             assert worse <= noise, f"{figure} of {method} on {data}"
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("theirs", ["KMeans", "GaussianMixture"])
 @pytest.mark.parametrize("ours", ["ECM", "CCM", "EVCLUS", "EKNNClus"])
 def test_ours_are_as_fast_as_on_record_beside_scikit_learn(mean, ours, theirs):

@@ -58,6 +58,7 @@ def test_the_model_of_costs_is_within_a_factor_of_four_of_what_was_measured():
         assert 0.5 < one["ratio"] < 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "way"), [("ecm", "files"), ("evclus", "collection")])
 def test_a_hundred_thousand_rows_end_as_they_did(sizes, tmp_path, method, way):
     settings = SimpleNamespace(folder=tmp_path, limit=0)
@@ -70,6 +71,7 @@ def test_a_hundred_thousand_rows_end_as_they_did(sizes, tmp_path, method, way):
     assert list(tmp_path.iterdir()) == [tmp_path / "gauss_100000x8"]  # neither masses nor temporary files are left
 
 
+@pytest.mark.timing
 def test_an_iteration_on_dask_costs_little_more_than_the_bare_loop(tmp_path):
     with open_rows(generate(tmp_path, 4_000_000, 8), folder=tmp_path) as rows, pytest.warns(ConvergenceWarning):
         ratio = compare("dask", rows, iterations=10, rounds=3)["ratio"]
@@ -77,6 +79,7 @@ def test_an_iteration_on_dask_costs_little_more_than_the_bare_loop(tmp_path):
     assert ratio < 6
 
 
+@pytest.mark.timing
 def test_importing_costs_little_and_loads_no_extra():
     imported, numpy = (small_data.run(f"import {name}") for name in ("evlearn", "numpy"))
     assert imported["extras"] == []

@@ -277,6 +277,7 @@ def test_columns_may_have_names_that_are_no_text(tmp_path, columns):
     assert f"<th>{html.escape(str(columns[0]))}</th>" in told.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_without_matplotlib_a_report_says_in_the_place_of_pictures_what_to_install(tmp_path):
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
