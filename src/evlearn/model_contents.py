@@ -4,11 +4,12 @@ This is a closed list. What is not on it is not written, and refused when read. 
 without bounds, so whatever reaches it is checked here, or in the `__post_init__` of the part that it belongs to.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import NoneType
-from typing import Any, get_args, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -188,6 +189,9 @@ PARTS: dict[str, tuple[Any, dict[str, Check]]] = {
 
 # Estimators
 
+#: What JSON holds as it is.
+_PLAIN = (bool, int, float, str, NoneType)
+
 
 @dataclass(frozen=True)
 class Contents:
@@ -252,12 +256,20 @@ def _hints(estimator: type) -> dict[str, Any]:
 
 
 def _is_of(value: Any, hint: Any) -> bool:
-    """Whether a value is of the type that a signature asks for; whole numbers are numbers."""
-    if hint is Any:
+    """Whether a value is of the type that a signature asks for; whole numbers are numbers, words are any words."""
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return any(_is_of_kind(value, kind) for kind in kinds)
+
+
+def _is_of_kind(value: Any, kind: Any) -> bool:
+    if kind is Any:
         return True
-    kinds = get_args(hint) or (hint,)
-    allowed = {int, float} if float in kinds else set()
-    return (NoneType if value is None else type(value)) in {*kinds, *allowed}
+    if get_origin(kind) is Literal:
+        return type(value) in {type(one) for one in get_args(kind)}
+    if kind in _PLAIN:
+        return type(value) is kind or (kind is float and type(value) is int)
+    # Arrays, sequences and sets of many types; a file holds no paths but as words.
+    return type(value) not in _PLAIN and get_origin(kind) is not os.PathLike
 
 
 def _agree_on_prototypes(estimator: Any) -> None:
