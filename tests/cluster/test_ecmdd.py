@@ -49,8 +49,7 @@ def test_it_finds_the_clusters_and_objects_in_their_middle(blobs, focal_sets):
     assert sorted(y[model.medoid_indices_[:3]]) == [0, 1, 2]
     for medoid in model.medoid_indices_[:3]:
         assert np.linalg.norm(X[medoid] - X[y == y[medoid]].mean(axis=0)) < 1
-    assert model.objective_ == model.objective_history_.min()
-    assert len(model.objective_history_) == model.n_iter_
+    assert model.objective_ == model.objective_history_[1:].min()
     assert not hasattr(model, "prototype_weights_")
 
 
@@ -247,7 +246,7 @@ def test_the_best_medoids_of_a_search_are_kept_and_not_the_last():
         model = ECMdd(
             2, medoids="weighted", metric="precomputed", beta=2.0, init="spread", tol=0, max_iter=30
         ).fit(apart)
-        assert model.objective_ == model.objective_history_.min() < model.objective_history_[-1]
+        assert model.objective_ == model.objective_history_[1:].min() < model.objective_history_[-1]
         np.testing.assert_allclose(model.predict_mass(apart).masses, model.masses_, rtol=0, atol=1e-12)
 
 

@@ -56,7 +56,7 @@ def test_it_finds_the_clusters_and_publishes_its_result(blobs, focal_sets, init)
     np.testing.assert_allclose(model.masses_.sum(axis=1), 1, rtol=0, atol=1e-10)
     assert (model.masses_ >= 0).all()
     assert model.converged_
-    assert len(model.objective_history_) == model.n_iter_
+    assert len(model.objective_history_) == model.n_iter_ + 1
     assert model.objective_ == model.objective_history_[-1]
     assert model.shift_ == 0
     np.testing.assert_allclose(model.prototype_weights_.sum(axis=1), 1, rtol=0, atol=1e-12)
@@ -321,7 +321,7 @@ def test_neighbouring_clusters_are_found_and_paired():
     pairs = {frozenset(one) for one in model.focal_sets_ if len(one) == 2}
     along = np.argsort([X[model.labels_ == k, 0].mean() for k in range(4)])
     assert pairs == {frozenset(map(int, along[k : k + 2])) for k in range(3)}
-    assert len(model.objective_history_) == model.n_iter_
+    assert len(model.objective_history_) == model.n_iter_ + 1
     np.testing.assert_allclose(model.predict_mass(X).masses, model.masses_, rtol=0, atol=1e-12)
 
 

@@ -61,7 +61,7 @@ def test_the_same_start_gives_the_masses_and_the_objective_of_r(reference, squar
     model = like_r(case, **CASES[name]).fit(squares(name.split("_")[1]))
     masses, _ = bf.arrange(case.arrays["mass"], case.arrays["F"].astype(int), model.n_clusters)
     np.testing.assert_allclose(model.masses_, masses, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(model.objective_history_, case.arrays["J_trace"], rtol=1e-12)
+    np.testing.assert_allclose(model.objective_history_[1:], case.arrays["J_trace"], rtol=1e-12)
     # R draws among labels whose plausibilities differ by less than 1e-5.
     plausibility = model.credal_partition_.to_possibilistic()
     chosen = np.take_along_axis(plausibility, case.arrays["y_pl_1b"].reshape(-1, 1) - 1, axis=1)[:, 0]

@@ -527,7 +527,7 @@ CHOSEN = [
     ),
     Mutant(
         "cluster/relational/medoids.py",
-        "if objective <= best.objective:",
+        "if found.objective <= best.objective:",
         "if True:",
         "the last medoids are kept and not the best",
     ),

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import wraps
 from threading import Event
@@ -130,6 +130,30 @@ def descend(
             return replace(trace, interrupted=True)
         stop.set()
     return replace(trace, interrupted=stop is not None and stop.is_set() and not trace.converged)
+
+
+def best_of(
+    traces: Iterable[Trace[State]], key: Callable[[Trace[State]], float] = lambda one: one.objective
+) -> Trace[State]:
+    """The best of several descents that the user interrupts together.
+
+    Parameters
+    ----------
+    traces : iterable of Trace
+        Where they ended.
+    key : callable, default: the objective
+        What is best when smallest.
+
+    Returns
+    -------
+    Trace
+        One that made at least one iteration; where none did, the interruption is passed on.
+    """
+    ends = list(traces)
+    begun = [one for one in ends if one.n_iter]
+    if not begun:
+        raise KeyboardInterrupt  # before there was anything to keep
+    return replace(min(begun, key=key), interrupted=any(one.interrupted for one in ends))
 
 
 def publish_trace(

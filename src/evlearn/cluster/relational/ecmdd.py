@@ -17,19 +17,20 @@ from evlearn.cluster.dissimilarities import check_dissimilarities, distances_bet
 from evlearn.cluster.focal_families import make_focal_sets
 from evlearn.cluster.neighbors.search import check_finite
 from evlearn.cluster.relational.medoids import (
-    MedoidDescent,
     MedoidModel,
     MedoidRule,
-    descend,
+    MedoidState,
+    best_medoids,
     exponent_of,
     hard_medoids,
+    medoid_step,
     settle_medoids,
     spread_medoids,
 )
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import warn_if_unfinished, warn_of_collapse, whole_or_nothing
+from evlearn.utils.convergence import Trace, best_of, descend, publish_trace, warn_of_collapse, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_real, refuse_remote
@@ -121,8 +122,8 @@ class ECMdd(EvidentialClusterer):
         The root of the distance to the empty set.
     objective_ : float
         The objective at the medoids and masses, the smallest of all iterations.
-    objective_history_ : ndarray of shape (n_iterations,)
-        The objective after each iteration, which may go up.
+    objective_history_ : ndarray of shape (n_iterations + 1,)
+        The objective before the first iteration, and after each; it may go up.
     n_iter_ : int
         The number of iterations.
     converged_ : bool
@@ -218,8 +219,10 @@ class ECMdd(EvidentialClusterer):
         unit = float(apart.max()) or 1.0
         apart = apart / unit
         with one_blas_thread():
-            state = self._run(apart, unit, focal_sets)
-        warn_if_unfinished(state, len(state.history), self.max_iter, "the medoids")
+            trace = self._run(apart, unit, focal_sets)
+        state = best_medoids(trace)
+        publish_trace(self, trace, "the medoids", max_iter=self.max_iter, unit=unit)
+        self.objective_ = state.objective * unit
         self._publish(CredalPartition(state.masses, focal_sets, validate=False))
         self._name_objects(X)
         medoids = state.model.medoids
@@ -232,10 +235,6 @@ class ECMdd(EvidentialClusterer):
         self.beta_ = state.model.beta
         self._warn_of_collapse()
         self.delta_ = float(np.sqrt(state.model.empty * unit))
-        self.objective_ = state.objective * unit
-        self.objective_history_ = np.array(state.history) * unit
-        self.n_iter_ = len(state.history)
-        self.converged_ = state.converged
         return self
 
     def predict_mass(self, X: Any) -> CredalPartition:
@@ -323,7 +322,7 @@ class ECMdd(EvidentialClusterer):
 
     # The search
 
-    def _run(self, apart: FloatArray, unit: float, focal_sets: FocalSets) -> MedoidDescent:
+    def _run(self, apart: FloatArray, unit: float, focal_sets: FocalSets) -> Trace[MedoidState]:
         """The best of all starts."""
         starts = self._starts(apart)
         auto = isinstance(self.beta, str)
@@ -333,24 +332,17 @@ class ECMdd(EvidentialClusterer):
         factors = rule.table.sum(axis=1) ** float(self.alpha)
         empty, stop = self._empty(apart, unit), Event()
 
-        def go(start: IntArray) -> MedoidDescent:
-            model = MedoidModel(focal_sets, rule.single(start, apart), factors, empty, rule.beta, unit)
-            return descend(
-                apart,
-                model,
-                rule,
-                weighted=self.medoids == "weighted",
-                tol=self.tol,
-                max_iter=self.max_iter,
-                stop=stop,
-                report=(lambda number, value: self._report(number, value * unit)) if self.verbose else None,
-            )
+        step = medoid_step(apart, rule, weighted=self.medoids == "weighted", tol=self.tol)
+        report = (lambda number, value: self._report(number, value * unit)) if self.verbose else None
 
-        states = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(go)(start) for start in starts)
-        state: MedoidDescent = min(states, key=lambda one: one.objective)
-        if not state.history:
-            raise KeyboardInterrupt  # before there was anything to keep
-        return replace(state, interrupted=stop.is_set())
+        def go(start: IntArray) -> Trace[MedoidState]:
+            model = MedoidModel(focal_sets, rule.single(start, apart), factors, empty, rule.beta, unit)
+            first = MedoidState.at(model, apart)
+            trace = Trace(first, [first.objective])
+            return descend(step, trace, max_iter=self.max_iter, stop=stop, report=report)
+
+        run = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        return best_of(run(delayed(go)(start) for start in starts), lambda one: best_medoids(one).objective)
 
     def _starts(self, apart: FloatArray) -> list[IntArray]:
         random = check_random_state(self.random_state)

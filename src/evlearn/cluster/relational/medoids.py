@@ -5,15 +5,14 @@ dissimilarities to objects of the training set, :math:`d_{ij}=\sum_la_{jl}\tau_{
 object for each set, and count those of its clusters too; weighted medoids have all objects.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from threading import Event
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.set_costs import masses_of_costs, total_cost
+from evlearn.utils.convergence import Step, Trace
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_shape
 
@@ -241,94 +240,44 @@ class MedoidModel:
         return masses_of_costs(self.costs(apart / self.unit), self.beta)
 
 
-@dataclass
-class MedoidDescent:
-    """The state of a search for medoids.
-
-    Attributes
-    ----------
-    model : MedoidModel
-        The medoids with the smallest objective so far.
-    masses : ndarray of shape (n, n_focal_sets)
-        Their masses.
-    objective : float
-        Their objective.
-    history : list of float
-        The objective after each iteration.
-    converged : bool
-        Whether medoids or objective settled.
-    interrupted : bool
-        Whether the user stopped it.
-    """
+@dataclass(frozen=True)
+class MedoidState:
+    """Medoids, their masses and objective, and the best of those found so far: the objective may go up."""
 
     model: MedoidModel
     masses: FloatArray
-    objective: float = float("inf")
-    history: list[float] = field(default_factory=list)
-    converged: bool = False
-    interrupted: bool = False
+    objective: float
+    best: "MedoidState | None" = None
+
+    @classmethod
+    def at(cls, model: MedoidModel, apart: FloatArray) -> "MedoidState":
+        """The state at some medoids; dissimilarities are in the unit of the model."""
+        costs = model.costs(apart[:, model.medoids.objects])
+        masses = masses_of_costs(costs, model.beta)
+        return cls(model, masses, total_cost(masses**model.beta, costs))
 
 
-def descend(
-    apart: FloatArray,
-    model: MedoidModel,
-    rule: MedoidRule,
-    *,
-    weighted: bool,
-    tol: float,
-    max_iter: int,
-    stop: Event,
-    report: Callable[[int, float], None] | None = None,
-) -> MedoidDescent:
-    """Alternate between masses and medoids until the medoids or the objective settle; keep the best.
+def medoid_step(apart: FloatArray, rule: MedoidRule, *, weighted: bool, tol: float) -> Step[MedoidState]:
+    """New medoids for the masses, and new masses; it settles with the objective, or when single medoids stay."""
 
-    Parameters
-    ----------
-    apart : ndarray of shape (n, n)
-        Dissimilarities, in the unit of the model.
-    model : MedoidModel
-        The start.
-    rule : MedoidRule
-        How medoids are chosen.
-    weighted : bool
-        Whether medoids are weighted.
-    tol : float
-        The relative change of the objective after which no other iteration follows.
-    max_iter : int
-        The largest number of iterations.
-    stop : Event
-        Set when the user interrupts; other searches then end too.
-    report : callable or None, default=None
-        Called after each iteration with its number and the objective.
+    def step(state: MedoidState) -> tuple[MedoidState, float, bool]:
+        scores = rule.scores(state.masses, apart)
+        medoids = rule.weighted(scores) if weighted else rule.single(scores.argmin(axis=1), apart)
+        found, best = MedoidState.at(replace(state.model, medoids=medoids), apart), state.best
+        if best is None:  # the start is none of the results, and says nothing about changes
+            return replace(found, best=found), found.objective, False
+        same = not weighted and np.array_equal(medoids.chosen, state.model.medoids.chosen)
+        settled = abs(state.objective - found.objective) <= tol * abs(state.objective)
+        if found.objective <= best.objective:
+            best = found
+        return replace(found, best=best), found.objective, bool(same or settled)
 
-    Returns
-    -------
-    MedoidDescent
-        The best state, also when the user interrupted it.
-    """
-    masses = masses_of_costs(model.costs(apart[:, model.medoids.objects]), model.beta)
-    best = MedoidDescent(model, masses)
-    try:
-        while len(best.history) < max_iter and not best.converged and not stop.is_set():
-            scores = rule.scores(masses, apart)
-            medoids = rule.weighted(scores) if weighted else rule.single(scores.argmin(axis=1), apart)
-            same = not weighted and bool(best.history) and np.array_equal(medoids.chosen, model.medoids.chosen)
-            model = replace(model, medoids=medoids)
-            costs = model.costs(apart[:, medoids.objects])
-            masses = masses_of_costs(costs, model.beta)
-            objective = total_cost(masses**model.beta, costs)
-            history = [*best.history, objective]
-            settled = len(history) > 1 and abs(history[-2] - objective) <= tol * abs(history[-2])
-            done = bool(same or settled)
-            if objective <= best.objective:
-                best = MedoidDescent(model, masses, objective, history, done)
-            else:
-                best = replace(best, history=history, converged=done)
-            if report:
-                report(len(history), objective)
-    except KeyboardInterrupt:
-        stop.set()
-    return replace(best, interrupted=stop.is_set() and not best.converged)
+    return step
+
+
+def best_medoids(trace: Trace[MedoidState]) -> MedoidState:
+    """The best state that a search has come through."""
+    return trace.state.best or trace.state
 
 
 def spread_medoids(apart: FloatArray, n_clusters: int) -> IntArray:

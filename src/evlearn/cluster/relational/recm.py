@@ -20,12 +20,12 @@ from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.cluster.focal_families import choose_focal_sets, cluster_similarity, neighbor_pairs, random_masses
 from evlearn.cluster.relational.squared_dissimilarities import Squares, coordinates_of
-from evlearn.cluster.relational.weighted_means import RelationalDescent, RelationalModel, descend
+from evlearn.cluster.relational.weighted_means import RelationalModel, RelationalState, relational_step, start_at
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import warn_caller, warn_if_unfinished, whole_or_nothing
+from evlearn.utils.convergence import Trace, best_of, descend, publish_trace, warn_caller, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import (
@@ -127,8 +127,8 @@ class RECM(EvidentialClusterer):
         What was added to squared dissimilarities; 0 unless `nonmetric` is "shift".
     objective_ : float
         The objective at the prototypes and masses.
-    objective_history_ : ndarray of shape (n_iterations,)
-        The objective after each iteration.
+    objective_history_ : ndarray of shape (n_iterations + 1,)
+        The objective before the first iteration, and after each.
     n_iter_ : int
         The number of iterations.
     converged_ : bool
@@ -223,7 +223,8 @@ class RECM(EvidentialClusterer):
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_init)
         with one_blas_thread():
             first, chosen = self._begin(squares, delta, random)
-        state = self._run(squares, unit, first, chosen, seeds)
+        trace = self._run(squares, unit, first, chosen, seeds)
+        state = trace.state
         self._warn(state, chosen)
         self._publish(CredalPartition(state.masses, state.model.costs.focal_sets, validate=False))
         self._name_objects(X)
@@ -233,10 +234,8 @@ class RECM(EvidentialClusterer):
         self.delta_ = unit.distance(delta * delta) if isinstance(self.delta, str) else float(self.delta)
         self.alpha_, self.beta_ = chosen.alpha, chosen.beta
         self.shift_ = unit.total(unit.shift)
-        self.objective_ = unit.total(state.objective)
-        self.objective_history_ = np.array([unit.total(one) for one in state.history])
-        self.n_iter_ = len(state.history)
-        self.converged_ = state.converged
+        trace = replace(trace, history=[unit.total(one) for one in trace.history])
+        publish_trace(self, trace, "the masses", max_iter=self.max_iter)
         return self
 
     def predict_mass(self, X: Any) -> CredalPartition:
@@ -316,7 +315,7 @@ class RECM(EvidentialClusterer):
 
     def _begin(
         self, squares: FloatArray, delta: float, random: np.random.RandomState
-    ) -> tuple[list[RelationalModel], Chosen]:
+    ) -> tuple[list[Trace[RelationalState]], Chosen]:
         """Some solutions of k-means for objects taken as points of a space, and what follows from the best."""
         some = np.sort(random.permutation(len(squares))[:_ROWS])
         rows, each = coordinates_of(squares[np.ix_(some, some)]), np.ones(len(some))
@@ -342,59 +341,57 @@ class RECM(EvidentialClusterer):
         self,
         squares: FloatArray,
         unit: Squares,
-        first: list[RelationalModel],
+        first: list[Trace[RelationalState]],
         chosen: Chosen,
         seeds: IntArray,
-    ) -> RelationalDescent:
+    ) -> Trace[RelationalState]:
         """All starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
-        focal_sets = first[0].costs.focal_sets
+        focal_sets = first[0].state.model.focal_sets
         stop = Event()
 
-        def go(model: RelationalModel, masses: FloatArray) -> RelationalDescent:
+        def go(start: Trace[RelationalState]) -> Trace[RelationalState]:
             report = (lambda number, value: self._report(number, unit.total(value))) if self.verbose else None
-            return descend(squares, model, masses, tol=self.tol, max_iter=self.max_iter, stop=stop, report=report)
+            step = relational_step(squares, self.tol)
+            return descend(step, start, max_iter=self.max_iter, stop=stop, report=report)
 
-        states = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(go)(model, masses) for model, masses in self._starts(squares, first, seeds)
-        )
-        state: RelationalDescent = min(states, key=lambda one: one.objective)
-        if not state.history:
-            raise KeyboardInterrupt  # before there was anything to keep
-        if not (isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs") or stop.is_set():
-            return replace(state, interrupted=stop.is_set())
-        partition = CredalPartition(state.masses, focal_sets, validate=False)
+        run = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        trace = best_of(run(delayed(go)(start) for start in self._starts(squares, first, seeds)))
+        if not (isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs") or trace.interrupted:
+            return trace
+        partition = CredalPartition(trace.state.masses, focal_sets, validate=False)
         larger = focal_sets.with_sets(neighbor_pairs(cluster_similarity(partition), self.n_pair_neighbors))
-        refined = go(
-            replace(state.model, costs=self._costs(larger, chosen)),
-            belief.expand(state.masses, focal_sets, larger),
-        )
-        return refined if refined.history else replace(state, interrupted=True)
+        model = replace(trace.state.model, costs=self._costs(larger, chosen))
+        masses = belief.expand(trace.state.masses, focal_sets, larger)
+        refined = go(Trace(RelationalState(model, masses), [trace.objective]))  # sets without mass cost nothing
+        return refined if refined.n_iter else replace(trace, interrupted=True)
 
     def _starts(
-        self, squares: FloatArray, first: list[RelationalModel], seeds: IntArray
-    ) -> Iterator[tuple[RelationalModel, FloatArray]]:
-        """Models for prototypes that get no mass, and masses to start from."""
+        self, squares: FloatArray, first: list[Trace[RelationalState]], seeds: IntArray
+    ) -> Iterator[Trace[RelationalState]]:
+        """Masses to start from, and models for prototypes that get none of them."""
         if isinstance(self.init, str) and self.init == "kmeans":
-            yield from ((one, one.assign(squares)) for one in first)
+            yield from first
             return
-        focal_sets = first[0].costs.focal_sets
+        costs = first[0].state.model.costs
+        focal_sets = costs.focal_sets
         shape = (len(squares), len(focal_sets))
-        model = RelationalModel.undecided(first[0].costs, squares)
+        model = RelationalModel.undecided(costs, squares)
+        means = np.tile(squares.mean(axis=1, keepdims=True), self.n_clusters)
         if not isinstance(self.init, str):
             masses = belief.check_masses(self.init, focal_sets, name="init")
             if masses.shape != shape:
                 raise ValueError(f"init must have shape {shape}, got {masses.shape}.")
-            yield model, masses.astype(np.float64, copy=False)
+            yield start_at(model, means, masses.astype(np.float64, copy=False))
             return
         for seed in seeds:
             draw = np.random.RandomState(seed)
             if self.init == "k-means++":
-                yield model, model.spread(squares, draw).assign(squares)
+                yield start_at(model, means, model.spread(squares, draw).assign(squares))
             else:
                 drawn = random_masses(len(squares), len(focal_sets) - 1, draw)
-                yield model, np.hstack([np.zeros((len(squares), 1)), drawn])
+                yield start_at(model, means, np.hstack([np.zeros((len(squares), 1)), drawn]))
 
-    def _warn(self, state: RelationalDescent, chosen: Chosen) -> None:
+    def _warn(self, state: RelationalState, chosen: Chosen) -> None:
         if state.clipped:
             message = (
                 "squared distances to prototypes came out negative, because the dissimilarities are no Euclidean "
@@ -402,7 +399,6 @@ class RECM(EvidentialClusterer):
                 "nonmetric='shift' makes any dissimilarities Euclidean."
             )
             warn_caller(message)
-        warn_if_unfinished(state, len(state.history), self.max_iter, "the masses")
         if chosen.cloud:
             warn_of_one_cloud(self.n_clusters)
             return
@@ -415,14 +411,14 @@ class RECM(EvidentialClusterer):
         print(f"RECM iteration {iteration:>4}   objective {objective:.9g}", flush=True)
 
 
-def _at(model: RelationalModel, squares: FloatArray, some: IntArray, apart: FloatArray) -> RelationalModel:
-    """The model whose prototypes are means of the objects that are nearest to each of some points."""
+def _at(model: RelationalModel, squares: FloatArray, some: IntArray, apart: FloatArray) -> Trace[RelationalState]:
+    """A start with prototypes that are means of the objects that are nearest to each of some points."""
     weights = np.zeros((apart.shape[1], len(squares)))
     weights[apart.argmin(axis=1), some] = 1
     # A cluster without members begins at the object that is nearest to its point.
     empty = np.flatnonzero(~weights.any(axis=1))
     weights[empty, some[apart[:, empty].argmin(axis=0)]] = 1
-    return model.move(weights / weights.sum(axis=1, keepdims=True), squares)[0]
+    return start_at(*model.move(weights / weights.sum(axis=1, keepdims=True), squares))
 
 
 def _finite(distances: FloatArray) -> FloatArray:

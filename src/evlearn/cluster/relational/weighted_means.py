@@ -10,14 +10,13 @@ barycentre of a set of clusters is the mean of their weights, so that an iterati
 :math:`\Delta` with the weights of the clusters.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from threading import Event
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from evlearn.belief import FocalSets
-from evlearn.cluster.set_costs import SetCosts, masses_of_costs, solve_positive
+from evlearn.cluster.set_costs import SetCosts, masses_of_costs, solve_positive, total_cost
+from evlearn.utils.convergence import Step, Trace
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape
 
@@ -200,89 +199,38 @@ class RelationalModel:
         return self.move(weights, squares)[0]
 
 
-@dataclass
-class RelationalDescent:
-    """The state of a descent.
-
-    Attributes
-    ----------
-    model : RelationalModel
-        The prototypes.
-    masses : ndarray of shape (n, n_focal_sets)
-        The masses that are best for them.
-    objective : float
-        The objective of both.
-    history : list of float
-        The objective after each iteration.
-    converged : bool
-        Whether the last iteration changed the masses by less than asked for.
-    interrupted : bool
-        Whether the user stopped it.
-    clipped : bool
-        Whether squared distances came out negative on the way.
-    """
+@dataclass(frozen=True)
+class RelationalState:
+    """Prototypes and masses, and whether squared distances came out negative on the way."""
 
     model: RelationalModel
     masses: FloatArray
-    objective: float = float("inf")
-    history: list[float] = field(default_factory=list)
-    converged: bool = False
-    interrupted: bool = False
     clipped: bool = False
 
 
-def descend(
-    squares: FloatArray,
-    model: RelationalModel,
-    masses: FloatArray,
-    *,
-    tol: float,
-    max_iter: int,
-    stop: Event,
-    report: Callable[[int, float], None] | None = None,
-) -> RelationalDescent:
-    """Alternate between prototypes and masses until the masses settle.
+def start_at(
+    model: RelationalModel, means: FloatArray, masses: FloatArray | None = None
+) -> Trace[RelationalState]:
+    """A descent that begins with some prototypes, and with the masses that are best for them or with others."""
+    costs, _ = model.costs_at(means)
+    masses = masses_of_costs(costs, model.costs.beta) if masses is None else masses
+    return Trace(RelationalState(model, masses), [total_cost(masses**model.costs.beta, costs)])
 
-    Parameters
-    ----------
-    squares : ndarray of shape (n, n)
-        Squared dissimilarities.
-    model : RelationalModel
-        Where prototypes are that get no mass.
-    masses : ndarray of shape (n, n_focal_sets)
-        The start.
-    tol : float
-        The largest change of a mass after which no other iteration follows.
-    max_iter : int
-        The largest number of iterations.
-    stop : Event
-        Set when the user interrupts; other descents then end too.
-    report : callable or None, default=None
-        Called after each iteration with its number and the objective.
 
-    Returns
-    -------
-    RelationalDescent
-        The state at the end, also when the user interrupted it.
-    """
-    state = RelationalDescent(model, masses)
-    beta = model.costs.beta
-    try:
-        while len(state.history) < max_iter and not state.converged and not stop.is_set():
-            model, means = state.model.solve(state.masses, squares)
-            costs, clipped = model.costs_at(means)
-            masses = masses_of_costs(costs, beta)
-            # With the best masses, the sum of m^beta s over a row is its least s times its largest m^(beta - 1).
-            objective = float((costs.min(axis=1) * masses.max(axis=1) ** (beta - 1)).sum())
-            change = float(np.abs(masses - state.masses).max())
-            history, clipped = [*state.history, objective], clipped or state.clipped
-            # At once: an interrupt must not find the masses of one iteration and the prototypes of another.
-            state = RelationalDescent(model, masses, objective, history, change <= tol, clipped=clipped)
-            if report:
-                report(len(history), objective)
-    except KeyboardInterrupt:
-        stop.set()
-    return replace(state, interrupted=stop.is_set() and not state.converged)
+def relational_step(squares: FloatArray, tol: float) -> Step[RelationalState]:
+    """The best prototypes for the masses, then the best masses; it settles when masses change by at most tol."""
+
+    def step(state: RelationalState) -> tuple[RelationalState, float, bool]:
+        model, means = state.model.solve(state.masses, squares)
+        costs, clipped = model.costs_at(means)
+        beta = model.costs.beta
+        masses = masses_of_costs(costs, beta)
+        # With the best masses, the sum of m^beta s over a row is its least s times its largest m^(beta - 1).
+        objective = float((costs.min(axis=1) * masses.max(axis=1) ** (beta - 1)).sum())
+        settled = float(np.abs(masses - state.masses).max()) <= tol
+        return RelationalState(model, masses, clipped or state.clipped), objective, settled
+
+    return step
 
 
 def _draw_seeds(squares: FloatArray, n_seeds: int, random: np.random.RandomState) -> list[int]:
