@@ -46,7 +46,7 @@ def test_every_solver_finds_the_clusters_and_publishes_its_result(blobs, solver)
     assert model.credal_partition_.n_clusters == 4
     np.testing.assert_allclose(model.masses_.sum(axis=1), 1, rtol=0, atol=1e-10)
     assert (model.masses_ >= 0).all()
-    assert len(model.objective_history_) == model.n_iter_
+    assert len(model.objective_history_) == model.n_iter_ + 1
     assert model.d0_ > 0
     assert len(model.conflict_) == len(model.transformed_dissimilarities_) <= 50_000
     assert model.stress(X, random_state=0) < 0.05
