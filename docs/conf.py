@@ -9,6 +9,7 @@ from sphinx.errors import SphinxError
 import evlearn
 
 sys.path.insert(0, str(Path(__file__).parent))
+import citations
 import record_pages
 
 project = "evidential-learn"
@@ -89,6 +90,7 @@ def write_record(app):
 
 def setup(app):
     app.connect("builder-inited", write_record)
+    app.connect("autodoc-process-docstring", citations.link_citations, priority=400)  # before numpydoc
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("autodoc-skip-member", skip_metadata_requests)
     app.connect("build-finished", check_example_times)

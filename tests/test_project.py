@@ -1,6 +1,6 @@
 """What the project promises about itself: documented names, honest defaults, light imports, no leftovers."""
 
-import importlib
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -115,6 +115,24 @@ def test_documented_parameters_and_defaults_are_those_of_the_signature(path, fou
 def _same(text, default):
     stated = eval(text, {"__builtins__": {}}, {"None": None, "True": True, "False": False, "range": range})
     return stated is default if default is None or isinstance(default, bool) else stated == default
+
+
+def test_docstrings_can_be_read_in_a_terminal():
+    for path, found in public_objects():
+        roles = re.findall(r":[a-z:]+:`[^`]*`", inspect.getdoc(found))
+        assert not roles, f"{path} has {roles}: say it in plain words, and cite as docs/citations.py does"
+
+
+def test_whoever_is_cited_in_a_docstring_is_in_the_bibliography():
+    spec = importlib.util.spec_from_file_location("citations", ROOT / "docs" / "citations.py")
+    docs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(docs)
+    known = docs.citations()
+    for path, found in public_objects():
+        text = inspect.getdoc(found)
+        cited = docs.PATTERN.findall(text)
+        assert set(cited) <= set(known), path
+        assert cited or "References\n---" not in text, path
 
 
 @pytest.mark.slow

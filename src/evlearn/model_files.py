@@ -44,6 +44,7 @@ from evlearn.utils.stored_values import (
     shortened,
     text,
 )
+from evlearn.utils.typing import EstimatorLike
 from evlearn.utils.validation import RUN_TIME
 
 SCHEMA = "evlearn.model"
@@ -51,7 +52,7 @@ VERSION = 1
 _NOT_FINITE = ("inf", "-inf", "nan")
 
 
-def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
+def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a JSON file, to predict with it elsewhere.
 
     The masses and labels of the training objects are not in the file: save ``credal_partition_`` for these. Of

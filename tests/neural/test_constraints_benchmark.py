@@ -6,6 +6,8 @@ pytest.importorskip("torch")
 
 from benchmarks.studies.peers import nn_constraints
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cells of constraints")]
+
 
 @pytest.fixture(scope="module")
 def cells():

@@ -16,7 +16,7 @@ from benchmarks.studies.reproduction import kcevclus as reproduction_kcevclus
 from benchmarks.studies.reproduction import slides as reproduction_slides
 from benchmarks.studies.reproduction.study import PARTS
 
-pytestmark = pytest.mark.usefixtures("shared")
+pytestmark = [pytest.mark.usefixtures("shared"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from benchmarks.common.cells import room_for_chance
 from benchmarks.studies.reproduction import nnevclus as reproduction_nnevclus
 from benchmarks.studies.reproduction.nnevclus_methods import load, repeat
 
-pytestmark = pytest.mark.usefixtures("shared")
+pytestmark = [pytest.mark.usefixtures("shared"), pytest.mark.slow]
 LOSS = 0.02  # relative
 
 

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
@@ -19,13 +20,14 @@ from evlearn.cluster.base import with_seed
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import warn_caller, whole_or_nothing
+from evlearn.utils.typing import ClustererLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer
 
 # Of the objects about as sure of a cluster as the surest, the one that most is known about stands for it.
 _ABOUT_AS_SURE = 0.99
 
 
-class ActiveClustering(BaseEstimator):  # type: ignore[misc]
+class ActiveClustering(BaseEstimator):
     """Clustering that asks a person, or any other oracle, about the pairs of objects that it doubts most.
 
     Each round takes the object in the greatest doubt and asks whether it is in the same cluster as the object that
@@ -96,16 +98,16 @@ class ActiveClustering(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: ClustererLike,
         *,
-        strategy: str = "margin",
+        strategy: Literal["margin", "doubt", "entropy", "nonspecificity", "random"] = "margin",
         max_queries_per_object: int = 2,
         n_neighbors: int = 5,
         closed_world: bool = False,
         patience: int | None = None,
-        contradictions: str = "ignore",
+        contradictions: Literal["ignore", "raise"] = "ignore",
         answers_file: str | os.PathLike[str] | None = None,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
     ) -> None:
         self.estimator = estimator
         self.strategy = strategy
@@ -118,7 +120,7 @@ class ActiveClustering(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     @whole_or_nothing
-    def start(self, X: Any, *, constraints: PairwiseConstraints | None = None) -> "ActiveClustering":
+    def start(self, X: ArrayLike, *, constraints: PairwiseConstraints | None = None) -> "ActiveClustering":
         """Fit the clusterer to what is known before the first question.
 
         Parameters
@@ -134,8 +136,8 @@ class ActiveClustering(BaseEstimator):  # type: ignore[misc]
             The learner itself, ready to ask.
         """
         self._check_parameters()
-        self._X = X
-        self._n_objects = X.shape[0] if hasattr(X, "shape") else len(X)
+        self._X = cast(Any, X)
+        self._n_objects = self._X.shape[0] if hasattr(X, "shape") else len(self._X)
         self._random = check_random_state(self.random_state)
         self._unfitted = with_seed(clone(self.estimator), self._random)
         self._answers = Answers(PairwiseConstraints() if constraints is None else constraints)

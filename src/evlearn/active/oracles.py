@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evlearn.constraints.labels import label_codes
 
@@ -78,8 +79,8 @@ class TerminalOracle:
         Shows two objects in another way, for example as images: a function of their numbers.
     """
 
-    def __init__(self, X: Any = None, *, show: Callable[[int, int], Any] | None = None) -> None:
-        self.X = X
+    def __init__(self, X: ArrayLike | None = None, *, show: Callable[[int, int], Any] | None = None) -> None:
+        self.X: Any = X
         self.show = show
 
     def __call__(self, first: int, second: int) -> bool | None:

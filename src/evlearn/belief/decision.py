@@ -11,6 +11,7 @@ the whole frame allows for.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +70,7 @@ def expected_loss(
     focal_sets: FocalSets,
     loss: npt.ArrayLike | None = None,
     *,
-    criterion: str = "pignistic",
+    criterion: Literal["pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"] = "pignistic",
     rho: float = 0.5,
 ) -> FloatArray:
     """The expected loss of each act.
@@ -103,7 +104,7 @@ def decide(
     focal_sets: FocalSets,
     loss: npt.ArrayLike | None = None,
     *,
-    criterion: str = "pignistic",
+    criterion: Literal["pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"] = "pignistic",
     rho: float = 0.5,
 ) -> IntArray:
     """The act with the smallest expected loss.
@@ -196,8 +197,8 @@ def partial_assignment(
     masses: npt.ArrayLike,
     focal_sets: FocalSets,
     *,
-    utility: str | Callable[[IntArray], FloatArray] = "u65",
-    criterion: str = "pignistic",
+    utility: Literal["u65", "u80", "inverse"] | Callable[[IntArray], FloatArray] = "u65",
+    criterion: Literal["pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"] = "pignistic",
     rho: float = 0.5,
     acts: FocalSets | None = None,
 ) -> BoolArray:

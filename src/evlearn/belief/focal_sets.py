@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -323,7 +323,7 @@ class FocalSets:
         """
         return FocalSets.from_membership(self._membership, self.frame_size if names is None else names)
 
-    def closure(self, operation: str) -> FocalSets:
+    def closure(self, operation: Literal["intersection", "union"]) -> FocalSets:
         """The smallest family that holds this one and all its intersections, or unions.
 
         Parameters
@@ -512,3 +512,7 @@ def _keys(membership: BoolArray) -> npt.NDArray[Any]:
     """One comparable scalar for each row."""
     packed = np.ascontiguousarray(np.packbits(membership, axis=1))
     return packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+
+
+#: A family, or the sets of one as numbers of elements; no names, because a word would be a list of letters.
+FocalSetsLike: TypeAlias = FocalSets | Iterable[Iterable[int]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -305,7 +305,7 @@ class MassFunction:
             raise ValueError(f"on={on!r} is impossible (its plausibility is 0), so it cannot be conditioned on.")
         return MassFunction.from_array(masses, sets)
 
-    def normalize(self, method: str = "dempster") -> MassFunction:
+    def normalize(self, method: Literal["dempster", "yager"] = "dempster") -> MassFunction:
         """Take the mass away from the empty set.
 
         Parameters

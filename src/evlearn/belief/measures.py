@@ -75,7 +75,7 @@ def belief_distance(
     focal_sets : FocalSets
         What the columns stand for, on a frame of at most 16 elements.
     normalize : bool, default=False
-        Whether to divide by the largest possible value, :math:`2^{c-2}`, so that the distance is at most one
+        Whether to divide by the largest possible value, ``2**(c - 2)``, so that the distance is at most one
         on every frame and not only on frames of two elements.
 
     Returns

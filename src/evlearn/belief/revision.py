@@ -1,5 +1,7 @@
 """Changing mass functions: discounting, conditioning, normalising, and turning them into probabilities."""
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 
@@ -82,7 +84,9 @@ def condition(masses: npt.ArrayLike, focal_sets: FocalSets, on: SetLike, *, norm
     return conditional
 
 
-def normalize(masses: npt.ArrayLike, focal_sets: FocalSets, method: str = "dempster") -> FloatArray:
+def normalize(
+    masses: npt.ArrayLike, focal_sets: FocalSets, method: Literal["dempster", "yager"] = "dempster"
+) -> FloatArray:
     """Take the mass away from the empty set.
 
     A mass function that is all on the empty set says nothing once that is given up: it becomes vacuous (find

@@ -11,9 +11,10 @@ from evlearn.blocks.dask_rows import is_dask, open_dask
 from evlearn.blocks.parquet import open_parquet
 from evlearn.blocks.rows import ArrayRows, Rows, as_numbers, check_finite
 from evlearn.blocks.scratch import MappedFile, Scratch
+from evlearn.utils.typing import DataLike
 
 
-def open_rows(X: Any, *, folder: str | os.PathLike[str] | None = None, n_jobs: int | None = None) -> Rows:
+def open_rows(X: DataLike, *, folder: str | os.PathLike[str] | None = None, n_jobs: int | None = None) -> Rows:
     """Open data of any kind, and any size, to be read in blocks.
 
     Estimators do this by themselves. Do it yourself to use data that had to be copied several times, or to say

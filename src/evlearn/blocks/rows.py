@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
 
 from evlearn.blocks.scratch import MappedFile, Scratch, spill
 from evlearn.blocks.targets import Target
 from evlearn.utils.chunks import task_slices
+from evlearn.utils.typing import IntArray
 
 Function = Callable[..., Any]
 _LOCK = threading.Lock()
@@ -39,7 +41,7 @@ class Rows(ABC):
     in_memory: bool
 
     @abstractmethod
-    def align(self, weights: Any) -> Any:
+    def align(self, weights: ArrayLike) -> Any:
         """Bring weights to where the rows are.
 
         Parameters
@@ -87,7 +89,7 @@ class Rows(ABC):
         """
 
     @abstractmethod
-    def take(self, indices: Any) -> Any:
+    def take(self, indices: IntArray) -> Any:
         """Some rows, in memory.
 
         Parameters
@@ -135,9 +137,9 @@ class ArrayRows(Rows):
 
     def __init__(
         self,
-        source: Any,
+        source: NDArray[Any] | MappedFile,
         *,
-        feature_names: Any = None,
+        feature_names: NDArray[Any] | None = None,
         scratch: Scratch | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -166,7 +168,7 @@ class ArrayRows(Rows):
             return self._source.read(start, stop)
         return self._source[start:stop]
 
-    def align(self, weights: Any) -> "ArrayRows":
+    def align(self, weights: ArrayLike) -> "ArrayRows":
         """Weights as a column that is read along with the rows.
 
         Parameters
@@ -214,7 +216,7 @@ class ArrayRows(Rows):
         """
         run_tasks([delayed(_put)(function, self, target, block) for block in self._tasks()], n_jobs)
 
-    def take(self, indices: Any) -> Any:
+    def take(self, indices: IntArray) -> Any:
         """Some rows, in memory.
 
         Parameters

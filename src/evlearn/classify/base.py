@@ -1,10 +1,11 @@
 """What all evidential classifiers share: predictions as views of mass functions, and decisions from them."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -30,13 +31,13 @@ _SET_RULES: dict[str, Callable[[FloatArray, FocalSets], BoolArray]] = {
 }
 
 
-class EvidentialClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class EvidentialClassifier(ClassifierMixin, BaseEstimator):
     """Base class: an estimator says `_masses` of rows, and all predictions follow from them."""
 
     classes_: npt.NDArray[Any]
     focal_sets_: FocalSets
 
-    def predict_mass(self, X: Any) -> CredalPartition:
+    def predict_mass(self, X: ArrayLike) -> CredalPartition:
         """The mass functions of objects: what is known about their classes.
 
         Parameters
@@ -56,7 +57,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             masses = np.concatenate([self._masses(data[rows]) for rows in row_blocks(len(data))])
         return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: ArrayLike) -> npt.NDArray[Any]:
         """The most plausible class of each object.
 
         Parameters
@@ -72,7 +73,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         probabilities = self.predict_proba(X)  # it says so if there was no fit
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the classes, proportional to their plausibilities.
 
         Parameters
@@ -87,7 +88,13 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         return self.predict_mass(X).to_fuzzy()
 
-    def predict_set(self, X: Any, *, rule: str = "verdict", level: float = SURE_LEVEL) -> BoolArray:
+    def predict_set(
+        self,
+        X: ArrayLike,
+        *,
+        rule: Literal["verdict", "interval_dominance", "maximality", "u65", "u80"] = "verdict",
+        level: float = SURE_LEVEL,
+    ) -> BoolArray:
         """The classes that each object may belong to.
 
         Parameters
@@ -112,7 +119,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             return partition.verdict(level).candidates
         return _SET_RULES[rule](partition.masses, partition.focal_sets)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of objects whose most plausible class is right.
 
         Parameters
@@ -133,11 +140,11 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def decide(
         self,
-        X: Any,
+        X: ArrayLike,
         *,
         rejection_cost: float | None = None,
         unknown_cost: float | None = None,
-        criterion: str = "pignistic",
+        criterion: Literal["pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"] = "pignistic",
         rho: float = 0.5,
     ) -> IntArray:
         """The decision with the smallest expected loss, where a wrong class costs 1.

@@ -1,17 +1,19 @@
 """EvidentialKNNClassifier: each neighbour is a piece of evidence."""
 
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.labels import Labels, read_share
 from evlearn.classify.neighbor_evidence import first_scales, make_evidence
+from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import Trace, publish_trace, whole_or_nothing
 from evlearn.utils.lbfgs import lower_by_lbfgs
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import FloatArray, NumbersLike
 from evlearn.utils.validation import check_flag, check_integer, check_real, check_shape
 
 _GRADIENT = 1e-9
@@ -35,7 +37,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         single neighbour nearly settles the matter, also where labels are noisy.
     gamma : float, array-like of shape (n_classes,) or None, default=None
         The scales: a neighbour of class k at distance d gives
-        :math:`\alpha e^{-\gamma_k^2d^2}`. With `optimize`, where learning begins. None is one over the root mean
+        ``alpha * exp(-gamma_k**2 * d**2)``. With `optimize`, where learning begins. None is one over the root mean
         square distance between objects of the class.
     optimize : bool, default=True
         Whether to learn the scales. None falls below a tenth of where it would begin by itself, so that neighbours
@@ -85,7 +87,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
 
     References
     ----------
-    :cite:t:`denoeux1995knn`; :cite:t:`zouhal1998knn` for the scales.
+    Denœux (1995); Zouhal and Denœux (1998) for the scales.
 
     Examples
     --------
@@ -107,9 +109,9 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         n_neighbors: int = 10,
         *,
         alpha: float = 0.3,
-        gamma: Any = None,
+        gamma: float | NumbersLike | None = None,
         optimize: bool = True,
-        loss_lambda: Any = "pignistic",
+        loss_lambda: float | Literal["pignistic"] = "pignistic",
         max_iter: int = 300,
         tol: float = 1e-6,
         n_jobs: int | None = None,
@@ -124,7 +126,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         self.n_jobs = n_jobs
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any) -> "EvidentialKNNClassifier":
+    def fit(self, X: ArrayLike, y: ArrayLike | CredalPartition) -> Self:
         """Keep the objects, and learn the scales.
 
         Parameters

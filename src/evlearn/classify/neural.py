@@ -1,14 +1,16 @@
 """EvidentialNeuralClassifier: prototypes that are pieces of evidence."""
 
-from typing import Any
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evlearn.classify.labels import Labels, read_share, singletons_and_frame
 from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of
 from evlearn.classify.prototype_networks import ENNLoss, ENNParameters
+from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import whole_or_nothing
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import FloatArray, RandomSeed
 from evlearn.utils.validation import check_flag, check_integer, check_real
 
 _BLUR = 0.1
@@ -84,7 +86,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
 
     References
     ----------
-    :cite:t:`denoeux2000network`.
+    Denœux (2000).
 
     Examples
     --------
@@ -103,14 +105,14 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         n_prototypes: int = 5,
         *,
         per_class: bool = True,
-        loss_lambda: Any = "pignistic",
+        loss_lambda: float | Literal["pignistic"] = "pignistic",
         mu: float = 0.0,
         optimize_prototypes: bool = True,
         standardize: bool = True,
         n_init: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
     ) -> None:
         self.n_prototypes = n_prototypes
         self.per_class = per_class
@@ -124,7 +126,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         self.random_state = random_state
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any) -> "EvidentialNeuralClassifier":
+    def fit(self, X: ArrayLike, y: ArrayLike | CredalPartition) -> Self:
         """Train the network.
 
         Parameters

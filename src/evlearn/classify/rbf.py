@@ -1,8 +1,9 @@
 """EvidentialRBFClassifier: prototypes that speak for and against classes."""
 
-from typing import Any
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
@@ -10,8 +11,9 @@ from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of
 from evlearn.classify.prototype_networks import RBFLoss, RBFParameters
 from evlearn.classify.weights_of_evidence import combine_evidence, sets_of_evidence
+from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import whole_or_nothing
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import FloatArray, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
 
 
@@ -75,7 +77,7 @@ class EvidentialRBFClassifier(PrototypeClassifier):
 
     References
     ----------
-    :cite:t:`denoeux2019logistic`; :cite:t:`huang2022rbf`.
+    Denœux (2019b); Huang et al. (2022).
 
     Examples
     --------
@@ -91,14 +93,14 @@ class EvidentialRBFClassifier(PrototypeClassifier):
 
     def __init__(
         self,
-        n_prototypes: int | str = "auto",
+        n_prototypes: int | Literal["auto"] = "auto",
         *,
         l2: float = 1e-3,
         standardize: bool = True,
         n_init: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
     ) -> None:
         self.n_prototypes = n_prototypes
         self.l2 = l2
@@ -109,7 +111,7 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         self.random_state = random_state
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any) -> "EvidentialRBFClassifier":
+    def fit(self, X: ArrayLike, y: ArrayLike | CredalPartition) -> Self:
         """Train the network.
 
         Parameters
@@ -131,7 +133,7 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         self.focal_sets_ = sets_of_evidence(labels.names)
         return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the classes, those of the network; they are proportional to plausibilities.
 
         Parameters

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +19,7 @@ from evlearn.belief import FocalSets
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import split_pipeline, with_names_of
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import ClassifierLike, FloatArray
 
 _MOST_CLASSES = 12
 _NEVER = -1e5  # the logarithm of nothing, which may still be multiplied by zero
@@ -30,7 +31,9 @@ _ACTIVATIONS = {
 }
 
 
-def masses_from_linear(estimator: Any, X: Any, *, reference: Any = None) -> CredalPartition:
+def masses_from_linear(
+    estimator: ClassifierLike, X: ArrayLike, *, reference: ArrayLike | None = None
+) -> CredalPartition:
     """The mass functions behind the probabilities of a logistic regression or a multilayer perceptron.
 
     Every feature is a piece of evidence for or against each class. Divided by their sum, the plausibilities of the
@@ -59,7 +62,7 @@ def masses_from_linear(estimator: Any, X: Any, *, reference: Any = None) -> Cred
 
     References
     ----------
-    :cite:t:`denoeux2019logistic`.
+    Denœux (2019b).
 
     Examples
     --------

@@ -3,21 +3,28 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 
+from evlearn.belief import FocalSets
 from evlearn.blocks.open import is_elsewhere
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import digest_of_data, with_names_of
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 
-class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class EvidentialClusterer(ClusterMixin, BaseEstimator):
     """Base class: an estimator says `predict_mass`, and the other predictions follow from it."""
+
+    credal_partition_: CredalPartition
+    focal_sets_: FocalSets
+    masses_: FloatArray
+    labels_: IntArray
 
     #: Whether `predict_mass` says of training objects what `fit` said: then nobody need know them again.
     _predicts_its_fit = False
 
-    def predict_mass(self, X: Any) -> CredalPartition:
+    def predict_mass(self, X: ArrayLike) -> CredalPartition:
         """The mass functions of objects, new or old.
 
         Parameters
@@ -32,7 +39,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         raise NotImplementedError
 
-    def predict(self, X: Any) -> IntArray:
+    def predict(self, X: ArrayLike) -> IntArray:
         """The most plausible cluster of each object, also of outliers: ask `predict_mass` who they are.
 
         Parameters
@@ -47,7 +54,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.predict_mass(X).to_hard()
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the clusters, proportional to their plausibilities; nearly equal ones for outliers.
 
         Parameters
@@ -62,7 +69,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.predict_mass(X).to_fuzzy()
 
-    def predict_set(self, X: Any, *, level: float = SURE_LEVEL) -> BoolArray:
+    def predict_set(self, X: ArrayLike, *, level: float = SURE_LEVEL) -> BoolArray:
         """The clusters that each object may belong to, see `evlearn.CredalPartition.verdict`.
 
         Parameters

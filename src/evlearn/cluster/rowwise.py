@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -21,7 +21,7 @@ from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.files import naming
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import BoolArray, DaskLike, DataLike, FloatArray, IntArray, PathLike
 
 # Rows that are compared with known objects at a time.
 _BLOCK_ROWS = 256
@@ -106,7 +106,17 @@ class BlockModel:
 class RowwiseClusterer(EvidentialClusterer):
     """Base class: `_model` gives masses to rows, and everything else is a map."""
 
-    def predict_mass(self, X: Any, *, out: str | os.PathLike[str] | None = None) -> Any:
+    n_jobs: int | None
+    masses_file: PathLike | None
+    _model: Any
+
+    @overload
+    def predict_mass(self, X: DaskLike, *, out: PathLike | None = None) -> Any: ...
+    @overload
+    def predict_mass(self, X: DataLike, *, out: None = None) -> CredalPartition: ...
+    @overload
+    def predict_mass(self, X: DataLike, *, out: PathLike) -> CredalPartition | Path: ...
+    def predict_mass(self, X: DataLike, *, out: PathLike | None = None) -> Any:
         """The mass functions of objects, new or old.
 
         Parameters
@@ -130,7 +140,11 @@ class RowwiseClusterer(EvidentialClusterer):
             found = self._masses(rows, out)
         return with_names_of(X, found) if isinstance(found, CredalPartition) and not is_elsewhere(X) else found
 
-    def predict(self, X: Any) -> Any:
+    @overload
+    def predict(self, X: DaskLike) -> Any: ...
+    @overload
+    def predict(self, X: DataLike) -> IntArray: ...
+    def predict(self, X: DataLike) -> Any:
         """The most plausible cluster of each object, also of outliers: ask `predict_mass` who they are.
 
         Parameters
@@ -145,7 +159,11 @@ class RowwiseClusterer(EvidentialClusterer):
         """
         return self._view(X, "to_hard", np.intp)
 
-    def predict_proba(self, X: Any) -> Any:
+    @overload
+    def predict_proba(self, X: DaskLike) -> Any: ...
+    @overload
+    def predict_proba(self, X: DataLike) -> FloatArray: ...
+    def predict_proba(self, X: DataLike) -> Any:
         """Probabilities of the clusters, proportional to their plausibilities; nearly equal ones for outliers.
 
         Parameters
@@ -160,7 +178,11 @@ class RowwiseClusterer(EvidentialClusterer):
         """
         return self._view(X, "to_fuzzy", None)
 
-    def predict_set(self, X: Any, *, level: float = SURE_LEVEL) -> Any:
+    @overload
+    def predict_set(self, X: DaskLike, *, level: float = SURE_LEVEL) -> Any: ...
+    @overload
+    def predict_set(self, X: DataLike, *, level: float = SURE_LEVEL) -> BoolArray: ...
+    def predict_set(self, X: DataLike, *, level: float = SURE_LEVEL) -> Any:
         """The clusters that each object may belong to, see `evlearn.CredalPartition.verdict`.
 
         Parameters
@@ -178,17 +200,19 @@ class RowwiseClusterer(EvidentialClusterer):
         """
         return self._view(X, "verdict", np.bool_, level)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _OF_TRAINING_SAMPLES and "_model" in self.__dict__:
-            # A model file holds neither of the two.
-            reason = self.__dict__.get("_no_masses", "it is not in the model file that this was loaded from")
-            if "_statistics" in self.__dict__:
-                reason = "partial_fit keeps what samples told, and not their masses"
-            raise AttributeError(
-                f"there is no {name}: {reason}. Ask predict(X), or predict_mass(X, out=...), which writes to a "
-                "file."
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # or else every misspelt name would be one that it might answer
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _OF_TRAINING_SAMPLES and "_model" in self.__dict__:
+                # A model file holds neither of the two.
+                reason = self.__dict__.get("_no_masses", "it is not in the model file that this was loaded from")
+                if "_statistics" in self.__dict__:
+                    reason = "partial_fit keeps what samples told, and not their masses"
+                raise AttributeError(
+                    f"there is no {name}: {reason}. "
+                    "Ask predict(X), or predict_mass(X, out=...), which writes to a file."
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # The data
 
@@ -227,7 +251,7 @@ class RowwiseClusterer(EvidentialClusterer):
         else:
             self._no_masses = f"the masses are in {os.fspath(partition)}"
 
-    def _masses(self, rows: Rows, out: str | os.PathLike[str] | None) -> Any:
+    def _masses(self, rows: Rows, out: PathLike | None) -> Any:
         model = self._model
         shape = (len(rows), len(self.focal_sets_))
         if isinstance(rows, DaskRows) and out is None:

@@ -20,7 +20,7 @@ from evlearn.constraints.pairs import (
     keys_of_pairs,
     read_pairs,
 )
-from evlearn.utils.typing import IntArray
+from evlearn.utils.typing import IntArray, Metric, RandomSeed
 from evlearn.utils.validation import check_sparse
 
 
@@ -70,7 +70,7 @@ class PairwiseConstraints:
     # From labels
 
     @classmethod
-    def from_labels(cls, y: npt.ArrayLike, *, unlabelled: Any = -1) -> PairwiseConstraints:
+    def from_labels(cls, y: npt.ArrayLike, *, unlabelled: object = -1) -> PairwiseConstraints:
         """All that labels say about pairs of objects.
 
         Parameters
@@ -97,7 +97,7 @@ class PairwiseConstraints:
 
     @classmethod
     def sample(
-        cls, y: npt.ArrayLike, n_constraints: int, *, unlabelled: Any = -1, random_state: Any = None
+        cls, y: npt.ArrayLike, n_constraints: int, *, unlabelled: object = -1, random_state: RandomSeed = None
     ) -> PairwiseConstraints:
         """What labels say about some pairs of objects, drawn at random.
 
@@ -242,12 +242,12 @@ class PairwiseConstraints:
         """
         return PairwiseConstraints(*closure.closure(self._must_link, self._cannot_link))
 
-    def expand(self, X: npt.ArrayLike, n_neighbors: int = 5, metric: Any = "euclidean") -> PairwiseConstraints:
+    def expand(self, X: npt.ArrayLike, n_neighbors: int = 5, metric: Metric = "euclidean") -> PairwiseConstraints:
         """These constraints and the same for pairs nearby: a few constraints go a longer way.
 
         Each constraint on a pair is given to the `n_neighbors` nearest pairs that have none yet. They are made of
         an object near the first and an object near the second, but neither near both; their distance is the sum
-        of the two distances. This is Algorithm 2 of :cite:t:`li2018kcevclus`. New constraints are guesses: near a
+        of the two distances. This is Algorithm 2 of Li et al. (2018). New constraints are guesses: near a
         boundary between clusters they can be wrong, and they can contradict each other.
 
         Parameters
@@ -257,7 +257,7 @@ class PairwiseConstraints:
         n_neighbors : int, default=5
             How many neighbours of an object are near it, and how many constraints are added for each one.
         metric : str or callable, default="euclidean"
-            A metric of :class:`sklearn.neighbors.NearestNeighbors`, or "precomputed".
+            A metric of ``sklearn.neighbors.NearestNeighbors``, or "precomputed".
 
         Returns
         -------

@@ -1,13 +1,12 @@
 """Generated data of the papers, with the truth they carry."""
 
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray, RandomSeed
 
 _ROUND = [[1.0, 0.0], [0.0, 1.0]]
 _TILTED = [[1.0, 0.5], [0.5, 1.0]]
@@ -22,11 +21,11 @@ _MIXTURES = MappingProxyType(
 
 
 def make_fourclass(
-    n_samples: int = 400, *, degrees_of_freedom: float = 5.0, random_state: Any = None
+    n_samples: int = 400, *, degrees_of_freedom: float = 5.0, random_state: RandomSeed = None
 ) -> tuple[FloatArray, IntArray]:
     """Four clusters with heavy tails: bivariate Student distributions around the corners of a square.
 
-    The distribution of the ``fourclass`` data of :cite:t:`denoeux2021nnevclus`. The tails reach out: some objects
+    The distribution of the ``fourclass`` data of Denœux (2021). The tails reach out: some objects
     lie between clusters and some far from all of them.
 
     Parameters
@@ -62,11 +61,11 @@ def make_fourclass(
 
 
 def make_bananas(
-    n_samples: int = 200, *, radius: float = 5.0, noise: float = 1.0, random_state: Any = None
+    n_samples: int = 200, *, radius: float = 5.0, noise: float = 1.0, random_state: RandomSeed = None
 ) -> tuple[FloatArray, IntArray]:
     """Two intertwined bananas: points along circular segments with normal noise.
 
-    The data of :cite:t:`li2018kcevclus`. Without constraints no method that looks for compact clusters finds them.
+    The data of Li et al. (2018). Without constraints no method that looks for compact clusters finds them.
 
     Parameters
     ----------
@@ -101,11 +100,11 @@ def make_circles(
     radius: float = 5.0,
     core_noise: float = 0.8,
     ring_noise: float = 0.5,
-    random_state: Any = None,
+    random_state: RandomSeed = None,
 ) -> tuple[FloatArray, IntArray]:
     """A round cluster inside a ring.
 
-    The data of Example 5 of :cite:t:`denoeux2021nnevclus`: two fifths of the objects in the middle, three fifths
+    The data of Example 5 of Denœux (2021): two fifths of the objects in the middle, three fifths
     on the ring. The paper shows them in a figure only; the radius and the noise are ours. Objects on opposite
     sides of the ring are far apart and yet in one cluster: only constraints, labels or another metric can tell.
 
@@ -139,11 +138,11 @@ def make_circles(
 
 
 def make_gaussian_mixture(
-    mixture: int = 1, n_samples: int = 300, *, random_state: Any = None
+    mixture: int = 1, n_samples: int = 300, *, random_state: RandomSeed = None
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """One of the three Gaussian mixtures on which Bootclus is calibrated, with the true probabilities.
 
-    Three components in the plane with equal weights, from :cite:t:`denoeux2020bootclus`: spherical (1), with one
+    Three components in the plane with equal weights, from Denœux (2020): spherical (1), with one
     common tilted covariance (2), and with three different ones (3).
 
     Parameters

@@ -1,13 +1,14 @@
 """One credal partition from several: what they say about pairs is combined, and a partition recovered from it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from evlearn import belief
 from evlearn.belief import FocalSets
+from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.focal_families import make_focal_sets, random_masses
 from evlearn.cluster.pairwise.irqp import Swept
 from evlearn.cluster.pairwise.partners import ALL_PAIRS_UP_TO, check_partners, choose_pairs
@@ -17,7 +18,7 @@ from evlearn.partition import CredalPartition, PairMasses, align_clusters, as_cr
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Report, Trace, warn_if_unfinished
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
 # A few sweeps show which starts lead nowhere.
@@ -30,15 +31,15 @@ _PAIRS_AT_A_TIME = 1 << 17
 def combine_partitions(
     partitions: Sequence[Any],
     *,
-    rule: str = "average",
+    rule: Literal["average", "dempster", "dubois_prade"] = "average",
     n_clusters: int | None = None,
-    focal_sets: Any = "auto",
+    focal_sets: Literal["auto", "simple", "pairs", "full"] | FocalSetsLike = "auto",
     include_omega: bool = True,
-    n_partners: Any = "auto",
+    n_partners: int | Literal["auto", "all"] = "auto",
     n_init: int = 5,
     tol: float = 1e-6,
     max_iter: int = 200,
-    random_state: Any = None,
+    random_state: RandomSeed = None,
 ) -> CredalPartition:
     r"""Combine partitions of the same objects into one.
 
@@ -96,7 +97,13 @@ def combine_partitions(
     members = [as_credal(partition, f"partitions[{number}]") for number, partition in enumerate(partitions)]
     _require_same_objects(members)
     sets = choose_sets(members, focal_sets, n_clusters, include_omega)
-    settings = {"rule": rule, "n_partners": n_partners, "n_init": n_init, "tol": tol, "max_iter": max_iter}
+    settings: dict[str, Any] = {
+        "rule": rule,
+        "n_partners": n_partners,
+        "n_init": n_init,
+        "tol": tol,
+        "max_iter": max_iter,
+    }
     trace = combine(members, sets, random=check_random_state(random_state), **settings)
     warn_if_unfinished(trace, trace.n_iter, max_iter, "the objective", steps="sweeps")
     names = next((one.object_index for one in members if one.object_index is not None), None)

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from evlearn.belief import FocalSets
+from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.base import with_seed
 from evlearn.cluster.pairwise.irqp import stratified
@@ -22,7 +24,7 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition
 from evlearn.partition.relational import masses_of_block
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import ClustererLike, FloatArray, RandomSeed
 from evlearn.utils.validation import check_flag, check_range, refuse_remote
 
 _REFERENCE_OBJECTS = 500
@@ -103,7 +105,7 @@ class CredalEnsemble(RowwiseClusterer):
 
     References
     ----------
-    :cite:t:`denoeux2018comparing`.
+    Denœux et al. (2018).
 
     Examples
     --------
@@ -119,21 +121,21 @@ class CredalEnsemble(RowwiseClusterer):
 
     def __init__(
         self,
-        clusterers: Any,
+        clusterers: Sequence[ClustererLike],
         *,
-        rule: str = "average",
+        rule: Literal["average", "dempster", "dubois_prade"] = "average",
         n_clusters: int | None = None,
-        focal_sets: Any = "auto",
+        focal_sets: Literal["auto", "simple", "pairs", "full"] | FocalSetsLike = "auto",
         include_omega: bool = True,
-        n_partners: Any = "auto",
+        n_partners: int | Literal["auto", "all"] = "auto",
         n_init: int = 5,
         tol: float = 1e-6,
         max_iter: int = 200,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.clusterers = clusterers
+        self.clusterers: Any = clusterers
         self.rule = rule
         self.n_clusters = n_clusters
         self.focal_sets = focal_sets
@@ -147,7 +149,7 @@ class CredalEnsemble(RowwiseClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> "CredalEnsemble":
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit the clusterers, and combine them.
 
         Parameters

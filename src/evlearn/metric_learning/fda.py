@@ -1,6 +1,8 @@
 """FDA: linear features in which classes are far apart."""
 
-from typing import Any
+from typing import Self
+
+from numpy.typing import ArrayLike
 
 from evlearn.metric_learning.directions import class_scatter, linear_features, number_of_features
 from evlearn.metric_learning.features import LinearFeatures
@@ -43,7 +45,7 @@ class FDA(LinearFeatures):
 
     References
     ----------
-    :cite:t:`fisher1936use`.
+    Fisher (1936).
 
     Examples
     --------
@@ -61,7 +63,7 @@ class FDA(LinearFeatures):
         self.reg = reg
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> "FDA":
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn the features from labels.
 
         Parameters

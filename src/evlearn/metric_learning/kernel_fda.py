@@ -1,8 +1,9 @@
 """KernelFDA: features of any shape in which classes are far apart."""
 
-from typing import Any
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evlearn.metric_learning.directions import (
     best_directions,
@@ -15,6 +16,7 @@ from evlearn.metric_learning.features import KernelFeatures
 from evlearn.metric_learning.supervision import known_classes
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import Metric
 from evlearn.utils.validation import check_real
 
 
@@ -30,10 +32,10 @@ class KernelFDA(KernelFeatures):
         The number of features. None takes one less than there are classes.
     kernel : str or callable, default="rbf"
         "linear", "poly", "rbf", "laplacian", "sigmoid" or "cosine" of
-        :func:`sklearn.metrics.pairwise.pairwise_kernels`, a function of two objects, or "precomputed" if X holds
+        ``sklearn.metrics.pairwise.pairwise_kernels``, a function of two objects, or "precomputed" if X holds
         the values of the kernel.
     gamma : float, default=None
-        How narrow the kernel is, for "rbf", :math:`e^{-\gamma\|x-x'\|^2}`, "laplacian", "poly" and "sigmoid". None
+        How narrow the kernel is, for "rbf", ``exp(-gamma * |x - x'|**2)``, "laplacian", "poly" and "sigmoid". None
         takes one divided by the number of attributes.
     degree : float, default=3
         For "poly": the degree.
@@ -65,7 +67,7 @@ class KernelFDA(KernelFeatures):
 
     References
     ----------
-    :cite:t:`yang2004kfda`.
+    Yang et al. (2004).
 
     Examples
     --------
@@ -84,7 +86,7 @@ class KernelFDA(KernelFeatures):
         self,
         n_components: int | None = None,
         *,
-        kernel: Any = "rbf",
+        kernel: Metric = "rbf",
         gamma: float | None = None,
         degree: float = 3,
         coef0: float = 1,
@@ -98,7 +100,7 @@ class KernelFDA(KernelFeatures):
         self.reg = reg
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> "KernelFDA":
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn the features from labels.
 
         Parameters

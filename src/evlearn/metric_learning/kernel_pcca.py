@@ -1,8 +1,9 @@
 """KernelPCCA: features of any shape in which must-links are short and cannot-links long."""
 
-from typing import Any
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from evlearn.constraints import PairwiseConstraints
@@ -12,6 +13,7 @@ from evlearn.metric_learning.pair_loss import best_descent, only_constrained
 from evlearn.metric_learning.supervision import known_pairs
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import Metric, RandomSeed
 
 
 class KernelPCCA(LearnsFromPairs, KernelFeatures):
@@ -26,10 +28,10 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         The number of features.
     kernel : str or callable, default="rbf"
         "linear", "poly", "rbf", "laplacian", "sigmoid" or "cosine" of
-        :func:`sklearn.metrics.pairwise.pairwise_kernels`, a function of two objects, or "precomputed" if X holds
+        ``sklearn.metrics.pairwise.pairwise_kernels``, a function of two objects, or "precomputed" if X holds
         the values of the kernel.
     gamma : float, default=None
-        How narrow the kernel is, for "rbf", :math:`e^{-\gamma\|x-x'\|^2}`, "laplacian", "poly" and "sigmoid". None
+        How narrow the kernel is, for "rbf", ``exp(-gamma * |x - x'|**2)``, "laplacian", "poly" and "sigmoid". None
         takes one divided by the number of attributes.
     degree : float, default=3
         For "poly": the degree.
@@ -76,7 +78,7 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
 
     References
     ----------
-    :cite:t:`mignon2012pcca`.
+    Mignon and Jurie (2012).
 
     Examples
     --------
@@ -94,7 +96,7 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         self,
         n_components: int = 1,
         *,
-        kernel: Any = "rbf",
+        kernel: Metric = "rbf",
         gamma: float | None = None,
         degree: float = 3,
         coef0: float = 1,
@@ -102,7 +104,7 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         n_init: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-3,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -118,7 +120,9 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> "KernelPCCA":
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: PairwiseConstraints | None = None
+    ) -> Self:
         """Learn the features from constraints, or from labels.
 
         Parameters

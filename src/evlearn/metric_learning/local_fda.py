@@ -1,9 +1,10 @@
 """LocalFDA: linear features in which classes are far apart, and neighbours of one class near."""
 
 from functools import partial
-from typing import Any
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
@@ -51,7 +52,7 @@ class LocalFDA(LinearFeatures):
 
     References
     ----------
-    :cite:t:`sugiyama2006lfda`.
+    Sugiyama (2006).
 
     Examples
     --------
@@ -68,7 +69,7 @@ class LocalFDA(LinearFeatures):
         self.reg = reg
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> "LocalFDA":
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Learn the features from labels.
 
         Parameters

@@ -1,7 +1,8 @@
 """PCCA: linear features in which must-links are short and cannot-links long."""
 
-from typing import Any
+from typing import Self
 
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from evlearn.constraints import PairwiseConstraints
@@ -10,6 +11,7 @@ from evlearn.metric_learning.pair_loss import best_descent, only_constrained
 from evlearn.metric_learning.supervision import known_pairs
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import RandomSeed
 
 
 class PCCA(LearnsFromPairs, LinearFeatures):
@@ -62,7 +64,7 @@ class PCCA(LearnsFromPairs, LinearFeatures):
 
     References
     ----------
-    :cite:t:`mignon2012pcca`.
+    Mignon and Jurie (2012).
 
     Examples
     --------
@@ -83,7 +85,7 @@ class PCCA(LearnsFromPairs, LinearFeatures):
         n_init: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-5,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -95,7 +97,9 @@ class PCCA(LearnsFromPairs, LinearFeatures):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> "PCCA":
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: PairwiseConstraints | None = None
+    ) -> Self:
         """Learn the features from constraints, or from labels.
 
         Parameters

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.metrics.pairwise import (
@@ -14,7 +15,7 @@ from evlearn.metrics.pairwise import (
     sampled_credal_rand_index,
 )
 from evlearn.partition import CredalPartition, as_credal
-from evlearn.utils.typing import BoolArray, FloatArray
+from evlearn.utils.typing import BoolArray, FloatArray, RandomSeed
 from evlearn.utils.validation import check_integer
 
 _ALL_PAIRS_UP_TO = 2000
@@ -116,11 +117,11 @@ class PartitionComparison:
 
 def compare_partitions(
     partitions: Mapping[str, Any],
-    reference: Any = None,
+    reference: CredalPartition | ArrayLike | None = None,
     *,
-    distance: str = "jousselme",
+    distance: Literal["jousselme", "belief"] = "jousselme",
     n_pairs: int | None = None,
-    random_state: Any = None,
+    random_state: RandomSeed = None,
 ) -> PartitionComparison:
     """Compare partitions of the same objects with each other, and with a reference.
 
@@ -203,7 +204,10 @@ def dominated(nonspecificities: FloatArray, consistencies: FloatArray) -> BoolAr
 
 
 def _similarities(
-    members: list[CredalPartition], distance: str, n_pairs: int | None, random_state: Any
+    members: list[CredalPartition],
+    distance: Literal["jousselme", "belief"],
+    n_pairs: int | None,
+    random_state: RandomSeed,
 ) -> FloatArray:
     n_objects = members[0].n_objects
     sampled = _SAMPLED_PAIRS if n_pairs is None and n_objects > _ALL_PAIRS_UP_TO else n_pairs

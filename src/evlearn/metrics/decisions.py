@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ def utility_discounted_accuracy(
     y_true: npt.ArrayLike,
     sets: npt.ArrayLike,
     *,
-    utility: str | Callable[[IntArray], FloatArray] = "u65",
+    utility: Literal["u65", "u80", "inverse"] | Callable[[IntArray], FloatArray] = "u65",
     classes: npt.ArrayLike | None = None,
 ) -> float:
     """The accuracy of set-valued predictions, where a large right set is worth less than a small one.

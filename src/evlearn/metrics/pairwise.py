@@ -17,7 +17,7 @@ it visits all pairs, in tiles that stay in cache, or a sample of them.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.conversions import read_labels
 from evlearn.partition.relational import PairMasses, masses_of_block, masses_of_pairs, pair_forms
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import FloatArray, RandomSeed
 
 _TILE = 512
 
@@ -164,7 +164,7 @@ def credal_rand_index(
     first: CredalPartition | npt.ArrayLike,
     second: CredalPartition | npt.ArrayLike,
     *,
-    distance: str = "jousselme",
+    distance: Literal["jousselme", "belief"] = "jousselme",
 ) -> float:
     r"""How similar two partitions are: the Rand index, extended to credal partitions.
 
@@ -214,8 +214,8 @@ def sampled_credal_rand_index(
     second: CredalPartition | npt.ArrayLike,
     *,
     n_pairs: int = 1_000_000,
-    distance: str = "jousselme",
-    random_state: Any = None,
+    distance: Literal["jousselme", "belief"] = "jousselme",
+    random_state: RandomSeed = None,
 ) -> SampledIndex:
     """The credal Rand index estimated from pairs drawn at random, with its standard error.
 

@@ -113,12 +113,11 @@ def aurc_score(
 
     Notes
     -----
-    With :math:`G(c)` the errors among the share :math:`c` of least doubt, as a share of all samples, it is
-    :math:`\int_0^1 G(c)/c\,dc`, in closed form. Among samples of equal doubt :math:`G` is a straight line, its
-    expected value over their orders. So a random order, or the same doubt for all, has the error rate :math:`e`,
-    and the best order has :math:`e+(1-e)\ln(1-e)` :cite:p:`geifman2019bias`. Repeating every sample changes
-    nothing. The mean of the risks after each sample, which is often taken for the area, comes to the same for many
-    samples.
+    With G(c) the errors among the share c of least doubt, as a share of all samples, it is the integral of
+    ``G(c) / c`` from 0 to 1, in closed form. Among samples of equal doubt G is a straight line, its expected value
+    over their orders. So a random order, or the same doubt for all, has the error rate e, and the best order has
+    ``e + (1 - e) * ln(1 - e)``, see Geifman et al. (2019). Repeating every sample changes nothing. The mean of the
+    risks after each sample, which is often taken for the area, comes to the same for many samples.
 
     Examples
     --------
@@ -183,11 +182,11 @@ def augrc_score(
     Notes
     -----
     The generalized risk is the share of samples that are kept *and* wrong; the selective risk of `aurc_score` is
-    the share of errors among those that are kept, so that one error of little doubt counts for much
-    :cite:p:`traub2024overcoming`. With the error rate :math:`e` and the area :math:`A` under the ROC curve of the
-    doubt as a detector of errors, it is :math:`e(1-e)(1-A)+e^2/2`: a random order has :math:`e/2`, the best one
-    :math:`e^2/2`, and on the normalized scale it is :math:`2(1-A)`. Samples of equal doubt count with the expected
-    value over their orders.
+    the share of errors among those that are kept, so that one error of little doubt counts for much, see
+    Traub et al. (2024). With the error rate e and the area A under the ROC curve of the doubt as a detector of
+    errors, it is ``e * (1 - e) * (1 - A) + e**2 / 2``: a random order has ``e / 2``, the best one ``e**2 / 2``,
+    and on the normalized scale it is ``2 * (1 - A)``. Samples of equal doubt count with the expected value over
+    their orders.
 
     Examples
     --------

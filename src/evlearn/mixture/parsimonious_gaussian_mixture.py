@@ -1,11 +1,11 @@
 """ParsimoniousGaussianMixture: Gaussian mixtures whose covariances share what the data let them share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -16,11 +16,11 @@ from evlearn.mixture.search import Candidate, Settings, bic, least_variances, se
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
 from evlearn.utils.convergence import Trace, warn_if_unfinished, warn_of_collapse, whole_or_nothing
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
 
 
-class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
+class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
     r"""Gaussian mixture with a choice of fourteen covariance models, by the Bayesian information criterion.
 
     The clusters of a Gaussian mixture are ellipsoids: each has a volume, a shape and an orientation. These may be
@@ -84,7 +84,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
     n_parameters_ : int
         The number of free parameters.
     bic_ : float
-        The Bayesian information criterion of the result, :math:`\nu\log n-2\ell`, in the sign of scikit-learn:
+        The Bayesian information criterion of the result, ``nu * log(n) - 2 * l``, in the sign of scikit-learn:
         lower is better. R's mclust gives the negative, and there higher is better.
     bic_table_ : ndarray of shape (n_models, n_numbers)
         The criterion of all models with all numbers of components, in the same sign; infinite where a model
@@ -113,7 +113,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
 
     References
     ----------
-    :cite:t:`celeux1995gaussian`, :cite:t:`fraley2002model`.
+    Celeux and Govaert (1995), Fraley and Raftery (2002).
 
     Examples
     --------
@@ -129,16 +129,16 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
 
     def __init__(
         self,
-        n_components: Any = 1,
+        n_components: int | Sequence[int] = 1,
         *,
-        covariance_models: Any = "auto",
+        covariance_models: str | Sequence[str] = "auto",
         tol: float = 1e-6,
         max_iter: int = 500,
         n_init: int = 4,
-        init: Any = "auto",
+        init: Literal["auto"] | NumbersLike = "auto",
         reg_covar: float = 0.0,
         variance_floor: float = 0.01,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -155,7 +155,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> "ParsimoniousGaussianMixture":
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit all models, and keep the one that the Bayesian information criterion prefers.
 
         Parameters
@@ -188,7 +188,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         self._warn_of_components(data)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
+    def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.intp]:
         """Fit, and give the most probable component of each object.
 
         Parameters
@@ -205,7 +205,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         """
         return self.fit(X).predict(X)
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """The most probable component of each object.
 
         Parameters
@@ -221,7 +221,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         labels: NDArray[np.intp] = self.predict_proba(X).argmax(axis=1)
         return labels
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
         """The probabilities of the components, for each object.
 
         Parameters
@@ -236,7 +236,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         """
         return self._posterior(X)[1]
 
-    def score_samples(self, X: Any) -> FloatArray:
+    def score_samples(self, X: ArrayLike) -> FloatArray:
         """The log-density of each object.
 
         Parameters
@@ -251,7 +251,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         """
         return self._posterior(X)[0]
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: ArrayLike, y: object = None) -> float:
         """The mean log-density of the objects.
 
         Parameters
@@ -268,7 +268,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         """
         return float(self.score_samples(X).mean())
 
-    def bic(self, X: Any) -> float:
+    def bic(self, X: ArrayLike) -> float:
         """The Bayesian information criterion: lower is better, as everywhere in scikit-learn.
 
         R's mclust gives the negative of it.
@@ -286,7 +286,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):  # type: ignore[
         logs = self.score_samples(X)
         return bic(float(logs.sum()), self.model_, self._mixture(), len(logs))
 
-    def aic(self, X: Any) -> float:
+    def aic(self, X: ArrayLike) -> float:
         """Akaike's information criterion: lower is better.
 
         Parameters

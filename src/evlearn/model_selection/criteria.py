@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_
 
 from evlearn.cluster import EVCLUS, EKNNClus, delta_bel
 from evlearn.model_selection.samples import Sample
-from evlearn.model_selection.selection import NUMBERS, VOTES, choose
+from evlearn.model_selection.selection import NUMBERS, VOTES, Rule, choose
 from evlearn.utils.typing import FloatArray
 
 # Of more objects, silhouettes and held-out pairs are those of so many.
@@ -39,7 +39,7 @@ class Criterion:
     """
 
     label: str
-    rule: str
+    rule: Rule
     fewest: int
     by_value: Callable[[Sample, str, Any], float] | None = None
     at_once: Callable[[Sample, Sequence[int]], FloatArray] | None = None

@@ -1,7 +1,7 @@
 """One mechanism for numbers of clusters and for other parameters: samples, values, a criterion."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import delayed
@@ -17,7 +17,7 @@ from evlearn.model_selection.selection import NUMBERS, VOTES, ParameterSelection
 from evlearn.partition.estimators import split_pipeline
 from evlearn.utils.convergence import warn_caller
 from evlearn.utils.parallel import run_jobs
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import ClustererLike, DataLike, FloatArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
 #: What votes on the number of clusters if nobody says otherwise.
@@ -25,15 +25,15 @@ _VOTERS = ("peaks", "eknnclus")
 
 
 def select_n_clusters(
-    estimator: Any,
-    X: Any,
+    estimator: ClustererLike,
+    X: DataLike,
     n_clusters: Iterable[int] = range(2, 11),
     *,
     criterion: str = "auto",
     n_repeats: int = 20,
-    sample_size: float | int | str = "auto",
+    sample_size: float | int | Literal["auto"] = "auto",
     fit_params: Mapping[str, Any] | None = None,
-    random_state: Any = None,
+    random_state: RandomSeed = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> ParameterSelection:
@@ -115,16 +115,16 @@ def select_n_clusters(
 
 
 def select_parameter(
-    estimator: Any,
-    X: Any,
+    estimator: ClustererLike,
+    X: DataLike,
     name: str,
     values: Iterable[Any],
     *,
     criterion: str = "nonspecificity",
     n_repeats: int = 20,
-    sample_size: float | int | str = "auto",
+    sample_size: float | int | Literal["auto"] = "auto",
     fit_params: Mapping[str, Any] | None = None,
-    random_state: Any = None,
+    random_state: RandomSeed = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> ParameterSelection:

@@ -1,9 +1,10 @@
 """What a selection found: curves of a criterion, one for each sample of the data, and the choice."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evlearn.utils.typing import FloatArray, IntArray
 
@@ -11,7 +12,9 @@ from evlearn.utils.typing import FloatArray, IntArray
 NUMBERS = ("n_clusters", "n_components")
 #: The criterion of curves that are one for what a sample chose, and zero elsewhere.
 VOTES = "share of votes"
-RULES = ("smallest", "largest", "last_largest", "elbow")
+#: Which place of a curve is suggested.
+Rule: TypeAlias = Literal["smallest", "largest", "last_largest", "elbow"]
+RULES = get_args(Rule)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,10 +43,10 @@ class ParameterSelection:
     """
 
     name: str
-    values: Any
+    values: NDArray[Any]
     curves: FloatArray
     criterion: str
-    rule: str
+    rule: Rule
 
     @property
     def choices(self) -> list[Any]:
@@ -110,7 +113,7 @@ class ParameterSelection:
         return len(self.curves) > 1 and self.criterion != VOTES
 
 
-def choose(values: Any, curve: FloatArray, rule: str) -> int | None:
+def choose(values: Any, curve: FloatArray, rule: Rule) -> int | None:
     """The place of the value that a curve suggests.
 
     Parameters
@@ -142,7 +145,7 @@ def choose(values: Any, curve: FloatArray, rule: str) -> int | None:
     return int(places[below.argmax()]) if below.max() > 0 else None
 
 
-def check_enough(places: Any, rule: str, values: Any, name: str = "n_clusters") -> None:
+def check_enough(places: Any, rule: Rule, values: Any, name: str = "n_clusters") -> None:
     """Raise if there are too few values for an elbow.
 
     Parameters

@@ -3,26 +3,28 @@
 import copy
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
 from evlearn.belief import FocalSets
+from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks import Rows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
 from evlearn.cluster.dissimilarities import check_dissimilarities, symmetric_dissimilarities
 from evlearn.cluster.focal_families import make_focal_sets
-from evlearn.cluster.pairwise.pair_graph import TRANSFORMS
+from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind
 from evlearn.cluster.pairwise.partners import draw_partners, read_partners
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.constraints import PairwiseConstraints
@@ -41,7 +43,7 @@ from evlearn.neural.training import Batches, Best, known_loss, own_draws, train_
 from evlearn.utils.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Trace, publish_trace, whole_or_nothing
 from evlearn.utils.parallel import SharedLimit
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import DataLike, EstimatorLike, FloatArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
 
 _WHOLE_UP_TO, _WHOLE_AT_MOST = 1000, 20_000
@@ -194,7 +196,7 @@ class NNEVCLUS(RowwiseClusterer):
 
     References
     ----------
-    :cite:t:`denoeux2021nnevclus`.
+    Denœux (2021).
 
     Examples
     --------
@@ -210,38 +212,38 @@ class NNEVCLUS(RowwiseClusterer):
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Any = "simple",
+        focal_sets: Literal["simple", "pairs", "full"] | FocalSetsLike = "simple",
         include_omega: bool = True,
-        network: Any = None,
-        hidden_layer_sizes: Any = None,
-        metric: Any = "euclidean",
+        network: nn.Module | None = None,
+        hidden_layer_sizes: Sequence[int] | None = None,
+        metric: Metric = "euclidean",
         n_components: int = 10,
-        dissimilarity_transform: Any = "exponential",
+        dissimilarity_transform: TransformKind = "exponential",
         d0: float | None = None,
         d0_quantile: float = 0.9,
-        n_partners: Any = "all",
-        solver: str = "auto",
-        batch_size: Any = "auto",
-        learning_rate: Any = "auto",
+        n_partners: int | Literal["all"] | NumbersLike = "all",
+        solver: Literal["auto", "lbfgs", "adam", "rmsprop"] = "auto",
+        batch_size: int | Literal["auto"] = "auto",
+        learning_rate: float | Literal["auto"] = "auto",
         rho: float = 0.9,
         eps: float = 1e-8,
         l2: float = 0.0,
         validation_fraction: float = 0.0,
         patience: int = 20,
-        outlier_model: Any = None,
-        outlier_link: str = "r",
+        outlier_model: Literal["svm"] | EstimatorLike | None = None,
+        outlier_link: Literal["r", "paper"] = "r",
         xi: float = 0.5,
         label_weight: float = 0.5,
-        label_reduction: str = "sum",
-        guide: str | None = "auto",
-        init: str = "evclus",
+        label_reduction: Literal["sum", "mean"] = "sum",
+        guide: Literal["auto", "peaks", "evclus"] | None = "auto",
+        init: Literal["evclus", "random"] = "evclus",
         standardize: bool = True,
         n_init: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-4,
-        dtype: str = "auto",
+        dtype: Literal["auto", "float32", "float64"] = "auto",
         device: str = "cpu",
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         masses_file: str | os.PathLike[str] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -257,9 +259,9 @@ class NNEVCLUS(RowwiseClusterer):
         self.dissimilarity_transform = dissimilarity_transform
         self.d0 = d0
         self.d0_quantile = d0_quantile
-        self.n_partners = n_partners
+        self.n_partners: Any = n_partners
         self.solver = solver
-        self.batch_size = batch_size
+        self.batch_size: Any = batch_size
         self.learning_rate = learning_rate
         self.rho = rho
         self.eps = eps
@@ -288,13 +290,13 @@ class NNEVCLUS(RowwiseClusterer):
     @whole_or_nothing
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: DataLike,
+        y: object = None,
         *,
-        labels: Any = None,
+        labels: ArrayLike | None = None,
         constraints: PairwiseConstraints | None = None,
-        dissimilarities: Any = None,
-    ) -> "NNEVCLUS":
+        dissimilarities: ArrayLike | Callable[..., Any] | EstimatorLike | None = None,
+    ) -> Self:
         """Train the network.
 
         Parameters

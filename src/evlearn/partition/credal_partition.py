@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -73,7 +73,7 @@ class CredalPartition:
         self,
         masses: npt.ArrayLike,
         focal_sets: FocalSets,
-        object_names: Any = None,
+        object_names: npt.ArrayLike | None = None,
         validate: bool = True,
     ) -> None:
         read = belief.check_masses if validate else belief.validation.as_mass_array
@@ -117,9 +117,9 @@ class CredalPartition:
         cls,
         labels: npt.ArrayLike,
         *,
-        noise_label: Any = None,
+        noise_label: object = None,
         cluster_names: Sequence[str] | None = None,
-        object_names: Any = None,
+        object_names: npt.ArrayLike | None = None,
     ) -> CredalPartition:
         """A credal partition in which every object is sure.
 
@@ -147,7 +147,7 @@ class CredalPartition:
         memberships: npt.ArrayLike,
         *,
         cluster_names: Sequence[str] | None = None,
-        object_names: Any = None,
+        object_names: npt.ArrayLike | None = None,
     ) -> CredalPartition:
         """A credal partition from fuzzy memberships or class probabilities.
 
@@ -173,7 +173,7 @@ class CredalPartition:
         possibilities: npt.ArrayLike,
         *,
         cluster_names: Sequence[str] | None = None,
-        object_names: Any = None,
+        object_names: npt.ArrayLike | None = None,
     ) -> CredalPartition:
         """A credal partition with these plausibilities, on nested sets.
 
@@ -199,7 +199,7 @@ class CredalPartition:
         candidates: npt.ArrayLike,
         *,
         cluster_names: Sequence[str] | None = None,
-        object_names: Any = None,
+        object_names: npt.ArrayLike | None = None,
     ) -> CredalPartition:
         """A credal partition that knows for each object which clusters are possible, and no more.
 
@@ -226,7 +226,7 @@ class CredalPartition:
 
     # To other kinds of partition
 
-    def to_hard(self, rule: str = "plausibility") -> IntArray:
+    def to_hard(self, rule: Literal["plausibility", "belief", "pignistic"] = "plausibility") -> IntArray:
         """One cluster for each object.
 
         Parameters
@@ -242,7 +242,7 @@ class CredalPartition:
         scores = {"plausibility": self.to_possibilistic, "belief": self._beliefs, "pignistic": self._pignistic}
         return np.asarray(_choose(rule, scores).argmax(axis=1))
 
-    def to_fuzzy(self, rule: str = "plausibility") -> FloatArray:
+    def to_fuzzy(self, rule: Literal["plausibility", "pignistic"] = "plausibility") -> FloatArray:
         """Degrees of membership that sum to one.
 
         Parameters
@@ -278,7 +278,7 @@ class CredalPartition:
             plausibilities[supported <= 0] = 1
         return plausibilities
 
-    def to_rough(self, rule: str = "max_mass") -> BoolArray:
+    def to_rough(self, rule: Literal["max_mass", "interval_dominance"] = "max_mass") -> BoolArray:
         """The rough partition of the papers: a set of clusters for each object. For verdicts see `verdict`.
 
         Parameters
@@ -294,7 +294,7 @@ class CredalPartition:
         """
         return _choose(rule, {"max_mass": self._largest_sets, "interval_dominance": self._undominated})
 
-    def lower_approximation(self, rule: str = "max_mass") -> BoolArray:
+    def lower_approximation(self, rule: Literal["max_mass", "interval_dominance"] = "max_mass") -> BoolArray:
         """The objects that surely belong to each cluster: those with no other candidate.
 
         Parameters
@@ -310,7 +310,7 @@ class CredalPartition:
         candidates = self.to_rough(rule)
         return np.asarray(candidates & (candidates.sum(axis=1, keepdims=True) == 1))
 
-    def upper_approximation(self, rule: str = "max_mass") -> BoolArray:
+    def upper_approximation(self, rule: Literal["max_mass", "interval_dominance"] = "max_mass") -> BoolArray:
         """The objects that possibly belong to each cluster.
 
         Parameters
@@ -530,7 +530,7 @@ class CredalPartition:
 
     # Other partitions made from this one
 
-    def normalize(self, method: str = "dempster") -> CredalPartition:
+    def normalize(self, method: Literal["dempster", "yager"] = "dempster") -> CredalPartition:
         """The partition without mass on the empty set.
 
         Parameters
@@ -553,7 +553,9 @@ class CredalPartition:
             belief.normalize(masses, focal_sets, method), focal_sets, self._index, validate=False
         )
 
-    def rename(self, *, cluster_names: Sequence[str] | None = None, object_names: Any = None) -> CredalPartition:
+    def rename(
+        self, *, cluster_names: Sequence[str] | None = None, object_names: npt.ArrayLike | None = None
+    ) -> CredalPartition:
         """The same partition with other names.
 
         Parameters
@@ -662,7 +664,7 @@ class CredalPartition:
         columns: dict[str, Any] = {"cluster": named, "assignment": assignment, "doubt": self.doubt()}
         return columns | {name: self.masses[:, k] for k, name in enumerate(self.focal_sets.labels)}
 
-    def to_frame(self, library: str = "pandas", *, level: float = SURE_LEVEL) -> Any:
+    def to_frame(self, library: Literal["pandas", "polars"] = "pandas", *, level: float = SURE_LEVEL) -> Any:
         """The partition as a data frame: cluster, assignment, doubt, and the mass of each set.
 
         Parameters

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from evlearn.partition.credal_partition import CredalPartition
 
 
-def as_credal(partition: Any, name: str = "partition") -> CredalPartition:
+def as_credal(partition: CredalPartition | ArrayLike, name: str = "partition") -> CredalPartition:
     """The credal partition that labels or probabilities stand for.
 
     Parameters

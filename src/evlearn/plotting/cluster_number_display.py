@@ -14,10 +14,10 @@ from matplotlib.ticker import MaxNLocator
 
 from evlearn.model_selection import ParameterSelection, select_n_clusters
 from evlearn.model_selection.select import check_values
-from evlearn.model_selection.selection import NUMBERS, RULES, VOTES, choose
+from evlearn.model_selection.selection import NUMBERS, RULES, VOTES, Rule, choose
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import ClustererLike, DataLike, FloatArray, IntArray
 from evlearn.utils.validation import check_choice
 
 _GID = "evlearn-cluster-number"  # by which curves that are there already are counted
@@ -72,7 +72,7 @@ class ClusterNumberDisplay:
 
     References
     ----------
-    Average nonspecificity was proposed with ECM, by :cite:t:`masson2008ecm`.
+    Average nonspecificity was proposed with ECM, by Masson and Denœux (2008).
 
     Examples
     --------
@@ -152,8 +152,8 @@ class ClusterNumberDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: ClustererLike,
+        X: DataLike,
         *,
         n_clusters: Iterable[int] = range(2, 9),
         criterion: str = "nonspecificity",
@@ -204,7 +204,7 @@ class ClusterNumberDisplay:
         n_clusters: Iterable[int],
         values: npt.ArrayLike,
         *,
-        rule: str = "smallest",
+        rule: Rule = "smallest",
         suggested: int | None = None,
         criterion: str = "criterion",
         name: str = "",

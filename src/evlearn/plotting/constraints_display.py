@@ -20,7 +20,7 @@ from evlearn.plotting.legends import draw_legend, key
 from evlearn.plotting.names import on_axis
 from evlearn.plotting.plane import place
 from evlearn.plotting.sampling import sample, share_out
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_integer
 
 _SOLID, _DASHED = "-", (0, (4, 2))
@@ -98,7 +98,7 @@ class ConstraintsDisplay:
         features: Sequence[int | str] | None = None,
         ax: Axes | None = None,
         max_lines: int = 500,
-        random_state: Any = 0,
+        random_state: RandomSeed = 0,
         legend: bool = True,
     ) -> ConstraintsDisplay:
         """The picture of constraints.
@@ -146,7 +146,7 @@ class ConstraintsDisplay:
         ax: Axes | None = None,
         *,
         max_lines: int = 500,
-        random_state: Any = 0,
+        random_state: RandomSeed = 0,
         legend: bool = True,
     ) -> ConstraintsDisplay:
         """Draw the picture, again or elsewhere.

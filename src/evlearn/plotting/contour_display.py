@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from evlearn.plotting.names import on_axis, shortened
 from evlearn.plotting.plane import cut
 from evlearn.plotting.sampling import sample
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer
 
 _MOST_SETS = 16
@@ -135,10 +135,10 @@ class MassContourDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: EstimatorLike,
         X: npt.ArrayLike,
         *,
-        of: str = "plausibility",
+        of: Literal["plausibility", "mass"] = "plausibility",
         sets: Sequence[Any] | None = None,
         features: Sequence[int | str] | None = None,
         grid_resolution: int = 100,
@@ -146,7 +146,7 @@ class MassContourDisplay:
         levels: Sequence[float] = (0.25, 0.5, 0.75),
         ax: Axes | None = None,
         max_points: int = 2000,
-        random_state: Any = 0,
+        random_state: RandomSeed = 0,
         legend: bool = True,
     ) -> MassContourDisplay:
         """The contours of what a fitted estimator says about a plane.

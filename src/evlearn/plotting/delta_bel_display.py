@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,13 +11,14 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from evlearn.cluster import DeltaBel, delta_bel
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.sampling import sample
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray, Metric, RandomSeed
 from evlearn.utils.validation import check_integer
 
 _GREY = "0.62"
@@ -31,7 +32,7 @@ class DeltaBelDisplay:
 
     Objects in the upper right corner are centres of clusters. The chosen ones are numbered, in the colours that
     clusters have in `CredalPartitionDisplay`; all other objects are grey. An object at the upper left is far from
-    all others but not a centre: an outlier. See Figure 7 of :cite:t:`denoeux2021nnevclus`.
+    all others but not a centre: an outlier. See Figure 7 of Denœux (2021).
 
     Make it with `from_data` or `from_delta_bel`; the constructor takes what these have computed.
 
@@ -97,18 +98,18 @@ class DeltaBelDisplay:
     @classmethod
     def from_data(
         cls,
-        X: Any,
+        X: ArrayLike,
         *,
-        n_neighbors: int | str = "auto",
+        n_neighbors: int | Literal["auto"] = "auto",
         q: float | None = 0.9,
-        metric: Any = "euclidean",
+        metric: Metric = "euclidean",
         n_jobs: int | None = None,
-        n_peaks: int | str = "auto",
+        n_peaks: int | Literal["auto"] = "auto",
         min_bel: float | None = None,
         min_delta: float | None = None,
         ax: Axes | None = None,
         max_points: int = 20000,
-        random_state: Any = 0,
+        random_state: RandomSeed = 0,
     ) -> DeltaBelDisplay:
         """The δ-Bel graph of data.
 
@@ -159,12 +160,12 @@ class DeltaBelDisplay:
         cls,
         graph: DeltaBel,
         *,
-        n_peaks: int | str = "auto",
+        n_peaks: int | Literal["auto"] = "auto",
         min_bel: float | None = None,
         min_delta: float | None = None,
         ax: Axes | None = None,
         max_points: int = 20000,
-        random_state: Any = 0,
+        random_state: RandomSeed = 0,
     ) -> DeltaBelDisplay:
         """The picture of a δ-Bel graph that is there already.
 
@@ -198,7 +199,9 @@ class DeltaBelDisplay:
         display = cls(bel=graph.bel, delta=graph.delta, peaks=peaks, min_bel=min_bel, min_delta=min_delta)
         return display.plot(ax, max_points=max_points, random_state=random_state)
 
-    def plot(self, ax: Axes | None = None, *, max_points: int = 20000, random_state: Any = 0) -> DeltaBelDisplay:
+    def plot(
+        self, ax: Axes | None = None, *, max_points: int = 20000, random_state: RandomSeed = 0
+    ) -> DeltaBelDisplay:
         """Draw the picture, again or elsewhere.
 
         Parameters

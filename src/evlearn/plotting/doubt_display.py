@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.names import shortened
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import EstimatorLike, FloatArray
 
 _MOST_WITH_NUMBERS = 12  # clusters
 _MOST_NAMES = 40
@@ -101,7 +101,7 @@ class DoubtDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, ax: Axes | None = None, numbers: bool | str = "auto"
+        cls, estimator: EstimatorLike, *, ax: Axes | None = None, numbers: bool | Literal["auto"] = "auto"
     ) -> DoubtDisplay:
         """The doubts of a fitted estimator about the data it was fitted on.
 
@@ -124,7 +124,7 @@ class DoubtDisplay:
 
     @classmethod
     def from_partition(
-        cls, partition: CredalPartition, *, ax: Axes | None = None, numbers: bool | str = "auto"
+        cls, partition: CredalPartition, *, ax: Axes | None = None, numbers: bool | Literal["auto"] = "auto"
     ) -> DoubtDisplay:
         """The doubts in a credal partition.
 
@@ -156,7 +156,7 @@ class DoubtDisplay:
         )
         return display.plot(ax, numbers=numbers)
 
-    def plot(self, ax: Axes | None = None, *, numbers: bool | str = "auto") -> DoubtDisplay:
+    def plot(self, ax: Axes | None = None, *, numbers: bool | Literal["auto"] = "auto") -> DoubtDisplay:
         """Draw the picture, again or elsewhere.
 
         Parameters

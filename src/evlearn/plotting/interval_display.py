@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy.typing as npt
 from matplotlib.axes import Axes
@@ -16,7 +15,7 @@ from evlearn.cluster import PairIntervals
 from evlearn.partition.estimators import split_pipeline
 from evlearn.plotting.axes import open_panels
 from evlearn.plotting.pair_cloud import PairCloud, draw_pairs, read_pairs, root_mean_squared_difference
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import EstimatorLike, FloatArray
 
 
 class IntervalDisplay:
@@ -24,7 +23,7 @@ class IntervalDisplay:
 
     The left panel has the degrees of belief that two objects are in the same cluster, the right one those of
     plausibility. They stand against the bounds of the confidence intervals that they approximate: the nearer to
-    the diagonal, the better (Figures 9, 12 and 17 of :cite:t:`denoeux2020bootclus`). For data that were generated,
+    the diagonal, the better (Figures 9, 12 and 17 of Denœux (2020)). For data that were generated,
     they can stand against the true probabilities: belief should be below the diagonal, and plausibility above it.
     The share of pairs for which both are so is the coverage (Figure 10).
 
@@ -76,7 +75,7 @@ class IntervalDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: EstimatorLike,
         *,
         probabilities: npt.ArrayLike | None = None,
         ax: Sequence[Axes] | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.names import shortened
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_integer
 
 _FEW = 40  # objects that are bars unless told otherwise
@@ -103,9 +103,9 @@ class MassesDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: EstimatorLike,
         *,
-        kind: str = "auto",
+        kind: Literal["auto", "bars", "heatmap"] = "auto",
         max_sets: int | None = None,
         max_rows: int = 500,
         ax: Axes | None = None,
@@ -144,7 +144,7 @@ class MassesDisplay:
         cls,
         partition: CredalPartition,
         *,
-        kind: str = "auto",
+        kind: Literal["auto", "bars", "heatmap"] = "auto",
         max_sets: int | None = None,
         max_rows: int = 500,
         ax: Axes | None = None,
@@ -180,7 +180,7 @@ class MassesDisplay:
         self,
         ax: Axes | None = None,
         *,
-        kind: str = "auto",
+        kind: Literal["auto", "bars", "heatmap"] = "auto",
         max_sets: int | None = None,
         max_rows: int = 500,
         legend: bool = True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from evlearn.partition.estimators import split_pipeline
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import EstimatorLike, FloatArray
 from evlearn.utils.validation import check_choice
 
 _GID = "evlearn-objective"  # by which lines that are there already are counted
@@ -69,10 +69,10 @@ class ObjectiveDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: EstimatorLike,
         *,
         name: str | None = None,
-        kind: str = "objective",
+        kind: Literal["objective", "distance"] = "objective",
         ax: Axes | None = None,
         legend: bool = True,
     ) -> ObjectiveDisplay:
@@ -97,24 +97,25 @@ class ObjectiveDisplay:
         ObjectiveDisplay
             The picture, drawn.
         """
-        estimator = split_pipeline(estimator)[1]
+        fitted = split_pipeline(estimator)[1]
         missing = [
-            attribute for attribute in ("objective_history_", "converged_") if not hasattr(estimator, attribute)
+            attribute for attribute in ("objective_history_", "converged_") if not hasattr(fitted, attribute)
         ]
         if missing:
             raise ValueError(
-                f"estimator must be fitted and have {' and '.join(missing)}, got {estimator!r}; "
-                "call its fit first."
+                f"estimator must be fitted and have {' and '.join(missing)}, got {fitted!r}; call its fit first."
             )
-        history = np.asarray(estimator.objective_history_)
+        history = np.asarray(fitted.objective_history_)
         display = cls(
             history=history,
-            converged=bool(estimator.converged_),
-            name=type(estimator).__name__ if name is None else name,
+            converged=bool(fitted.converged_),
+            name=type(fitted).__name__ if name is None else name,
         )
         return display.plot(ax, kind=kind, legend=legend)
 
-    def plot(self, ax: Axes | None = None, *, kind: str = "objective", legend: bool = True) -> ObjectiveDisplay:
+    def plot(
+        self, ax: Axes | None = None, *, kind: Literal["objective", "distance"] = "objective", legend: bool = True
+    ) -> ObjectiveDisplay:
         """Draw the picture, again or elsewhere.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from evlearn.plotting.legends import cluster_key, draw_legend, key
 from evlearn.plotting.names import on_axis, shortened
 from evlearn.plotting.plane import place
 from evlearn.plotting.sampling import sample, share_out
-from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice
 
 _MOST_IN_LEGEND = 8  # clusters; with the four kinds of mark there are twelve entries
@@ -46,7 +46,7 @@ class CredalPartitionDisplay:
     Objects have the colour and the marker of their most plausible cluster. Filled markers are sure, hollow ones
     are torn between clusters, and black crosses are outliers. Solid lines are the convex hulls of the objects that
     are sure of a cluster, dashed lines those of all that may belong to it. With ``rule="max_mass"`` these are the
-    lower and upper approximations of Figure 2 of :cite:t:`denoeux2021nnevclus`.
+    lower and upper approximations of Figure 2 of Denœux (2021).
 
     Make it with `from_estimator` or `from_partition`; the constructor takes what these have computed.
 
@@ -136,15 +136,15 @@ class CredalPartitionDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: EstimatorLike,
         X: npt.ArrayLike,
         *,
         features: Sequence[int | str] | None = None,
-        rule: str = "verdict",
+        rule: Literal["verdict", "max_mass", "interval_dominance"] = "verdict",
         level: float = SURE_LEVEL,
         ax: Axes | None = None,
         max_points: int = 20000,
-        random_state: Any = 0,
+        random_state: RandomSeed = 0,
         hulls: bool = True,
         legend: bool = True,
     ) -> CredalPartitionDisplay:
@@ -203,11 +203,11 @@ class CredalPartitionDisplay:
         X: npt.ArrayLike,
         *,
         features: Sequence[int | str] | None = None,
-        rule: str = "verdict",
+        rule: Literal["verdict", "max_mass", "interval_dominance"] = "verdict",
         level: float = SURE_LEVEL,
         ax: Axes | None = None,
         max_points: int = 20000,
-        random_state: Any = 0,
+        random_state: RandomSeed = 0,
         hulls: bool = True,
         legend: bool = True,
     ) -> CredalPartitionDisplay:
@@ -267,7 +267,7 @@ class CredalPartitionDisplay:
         ax: Axes | None = None,
         *,
         max_points: int = 20000,
-        random_state: Any = 0,
+        random_state: RandomSeed = 0,
         hulls: bool = True,
         legend: bool = True,
     ) -> CredalPartitionDisplay:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ from matplotlib.text import Annotation
 from evlearn.metrics import PartitionComparison, compare_partitions
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.point_names import write_names
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import FloatArray, RandomSeed
 
 _COLOR = "#0072B2"
 
@@ -53,7 +53,7 @@ class PartitionMapDisplay:
 
     References
     ----------
-    :cite:t:`denoeux2018comparing`.
+    Denœux et al. (2018).
 
     Examples
     --------
@@ -76,9 +76,9 @@ class PartitionMapDisplay:
         cls,
         partitions: Mapping[str, Any],
         *,
-        distance: str = "jousselme",
+        distance: Literal["jousselme", "belief"] = "jousselme",
         n_pairs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         ax: Axes | None = None,
     ) -> PartitionMapDisplay:
         """The map of given partitions.

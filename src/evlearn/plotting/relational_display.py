@@ -19,7 +19,7 @@ from evlearn.partition.estimators import fitted_partition
 from evlearn.plotting.axes import open_panels
 from evlearn.plotting.names import shortened
 from evlearn.plotting.sampling import sample
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_integer
 
 _PARTS = ("plausibility", "belief")
@@ -103,13 +103,13 @@ class RelationalDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: EstimatorLike,
         *,
         parts: Sequence[str] = ("plausibility", "belief"),
         dissimilarities: npt.ArrayLike | None = None,
         ax: Axes | Sequence[Axes] | None = None,
         max_objects: int = 500,
-        random_state: Any = 0,
+        random_state: RandomSeed = 0,
     ) -> RelationalDisplay:
         """The matrices of the partition that an estimator has found.
 
@@ -151,7 +151,7 @@ class RelationalDisplay:
         dissimilarities: npt.ArrayLike | None = None,
         ax: Axes | Sequence[Axes] | None = None,
         max_objects: int = 500,
-        random_state: Any = 0,
+        random_state: RandomSeed = 0,
     ) -> RelationalDisplay:
         """The matrices of a credal partition.
 

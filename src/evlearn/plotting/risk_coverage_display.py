@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
 
 from evlearn.metrics import (
     RiskCoverageCurve,
@@ -24,7 +25,7 @@ from evlearn.partition.estimators import partition_of, predicts_masses, split_pi
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.names import shortened
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import EstimatorLike, FloatArray
 
 _GID = "risk and coverage"
 _STEPS = 200  # at which curves are drawn beside their own points
@@ -95,8 +96,8 @@ class RiskCoverageDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: EstimatorLike,
+        X: ArrayLike,
         y: npt.ArrayLike,
         *,
         generalized: bool = False,
@@ -140,8 +141,9 @@ class RiskCoverageDisplay:
                 f"estimator must have predict_mass or predict_proba, got {estimator!r}; give labels and doubts to "
                 "from_predictions."
             )
-        doubt = 1 - estimator.predict_proba(X).max(axis=1)
-        return cls.from_predictions(y, estimator.predict(X), doubt, **options)
+        classifier: Any = estimator
+        doubt = 1 - classifier.predict_proba(X).max(axis=1)
+        return cls.from_predictions(y, classifier.predict(X), doubt, **options)
 
     @classmethod
     def from_partition(

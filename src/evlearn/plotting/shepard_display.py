@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, QuadMesh
@@ -14,7 +12,7 @@ from matplotlib.lines import Line2D
 from evlearn.partition.estimators import split_pipeline
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.pair_cloud import draw_pairs, read_pairs, root_mean_squared_difference
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import EstimatorLike, FloatArray
 
 
 class ShepardDisplay:
@@ -22,7 +20,7 @@ class ShepardDisplay:
 
     Methods that learn from dissimilarities make objects that differ conflict, and objects that resemble each other
     agree. The nearer the pairs lie to the diagonal, the better they have done so; see Figure 3 of
-    :cite:t:`denoeux2021nnevclus`.
+    Denœux (2021).
 
     Make it with `from_estimator` or `from_pairs`.
 
@@ -68,7 +66,9 @@ class ShepardDisplay:
         self.root_mean_squared_difference = root_mean_squared_difference
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, max_points: int = 5000) -> ShepardDisplay:
+    def from_estimator(
+        cls, estimator: EstimatorLike, *, ax: Axes | None = None, max_points: int = 5000
+    ) -> ShepardDisplay:
         """The Shepard diagram of a fitted estimator that learns from dissimilarities.
 
         Parameters
@@ -85,16 +85,14 @@ class ShepardDisplay:
         ShepardDisplay
             The picture, drawn.
         """
-        estimator = split_pipeline(estimator)[1]
-        missing = [name for name in ("transformed_dissimilarities_", "conflict_") if not hasattr(estimator, name)]
+        fitted = split_pipeline(estimator)[1]
+        missing = [name for name in ("transformed_dissimilarities_", "conflict_") if not hasattr(fitted, name)]
         if missing:
             raise ValueError(
-                f"estimator must be fitted and have {' and '.join(missing)}, got {estimator!r}; call its fit "
+                f"estimator must be fitted and have {' and '.join(missing)}, got {fitted!r}; call its fit "
                 "first, or use from_pairs if it does not learn from dissimilarities."
             )
-        return cls.from_pairs(
-            estimator.transformed_dissimilarities_, estimator.conflict_, ax=ax, max_points=max_points
-        )
+        return cls.from_pairs(fitted.transformed_dissimilarities_, fitted.conflict_, ax=ax, max_points=max_points)
 
     @classmethod
     def from_pairs(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,6 +24,7 @@ from evlearn.partition.summary import counted
 from evlearn.reporting import page as html
 from evlearn.reporting.objects import Objects
 from evlearn.utils.files import replacing
+from evlearn.utils.typing import EstimatorLike
 from evlearn.utils.validation import check_integer, check_real
 
 _MOST_GROUPS = 5
@@ -34,8 +36,8 @@ NO_PICTURES = (
 
 
 def report(
-    estimator: Any,
-    X: Any,
+    estimator: EstimatorLike,
+    X: ArrayLike,
     path: str | os.PathLike[str],
     *,
     level: float = SURE_LEVEL,

@@ -1,10 +1,69 @@
-"""Array types shared by the theory layer."""
+"""Types that signatures share: arrays, data in all forms that are taken, seeds, metrics, files, estimators."""
 
-from typing import Any, TypeAlias
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 BoolArray: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.intp]
+
+PathLike: TypeAlias = str | os.PathLike[str]
+RandomSeed: TypeAlias = int | np.random.RandomState | None
+#: The name of a metric, or a function of two objects.
+Metric: TypeAlias = str | Callable[[Any, Any], float]
+
+
+class ArrayObject(Protocol):
+    """An object that is an array when asked, such as a frame."""
+
+    def __array__(self) -> NDArray[Any]: ...
+    def __len__(self) -> int: ...
+
+
+#: Numbers where words are taken too: `ArrayLike` takes any word for an array.
+NumbersLike: TypeAlias = NDArray[Any] | ArrayObject | Sequence[float | Sequence[float]]
+
+
+class DaskLike(Protocol):
+    """A collection of Dask, whose results are not computed yet."""
+
+    def __dask_graph__(self) -> Any: ...
+
+
+class RowsLike(Protocol):
+    """Rows that were opened by `evlearn.blocks.open_rows`."""
+
+    n_rows: int
+    n_features: int
+
+    def take(self, indices: Any) -> Any:
+        """Some rows, in memory."""
+
+
+#: What methods take that read rows in blocks: arrays, frames, paths, chunks, opened rows and collections of Dask.
+DataLike: TypeAlias = ArrayLike | os.PathLike[str] | Iterable[ArrayLike] | RowsLike | DaskLike
+
+
+class EstimatorLike(Protocol):
+    """An estimator, ours or one of scikit-learn."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters, by name."""
+
+
+class ClassifierLike(EstimatorLike, Protocol):
+    """An estimator that gives probabilities to classes."""
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes."""
+
+
+class ClustererLike(EstimatorLike, Protocol):
+    """An estimator that learns from objects alone."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Learn, and return the estimator."""

@@ -1,11 +1,12 @@
 """BPEC: belief-peak evidential clustering."""
 
 import os
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from evlearn.belief import FocalSets
+from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks import Rows
 from evlearn.blocks.targets import check_out
 from evlearn.cluster.centroids.adaptive import make_model
@@ -19,14 +20,14 @@ from evlearn.cluster.neighbors.belief_peaks import delta_bel
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.utils.convergence import warn_of_collapse, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import DataLike, FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
 
 class BPEC(PrototypeClusterer):
     r"""Belief-peak evidential clustering: centres are objects that their neighbours take for centres.
 
-    First the objects that stand out in the :math:`\delta`-Bel graph are found, and with them, if wanted, the
+    First the objects that stand out in the δ-Bel graph are found, and with them, if wanted, the
     number of clusters. These objects are the prototypes and stay where they are; masses follow as in ECM, by
     default with a metric for each cluster. There are no starts to try and no randomness, but for samples of
     large data.
@@ -41,7 +42,7 @@ class BPEC(PrototypeClusterer):
     q : float or None, default=0.9
         The quantile of an object's distances to its neighbours that is its scale; None takes the scale 1 for all.
     min_bel, min_delta : float or None, default=None
-        With `n_clusters` "auto": take the objects above these thresholds of the :math:`\delta`-Bel graph as
+        With `n_clusters` "auto": take the objects above these thresholds of the δ-Bel graph as
         centres.
     focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
         The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
@@ -53,7 +54,7 @@ class BPEC(PrototypeClusterer):
     n_pair_neighbors : int, default=1
         For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
     alpha : float or "auto", default="auto"
-        How much large sets are discouraged: the squared distance to a set of k clusters counts :math:`k^\alpha`
+        How much large sets are discouraged: the squared distance to a set of k clusters counts ``k**alpha``
         times. "auto" lets a pair win near the middle of the two closest clusters, whatever the number of features;
         the papers take 1.
     beta : float or "auto", default="auto"
@@ -130,7 +131,7 @@ class BPEC(PrototypeClusterer):
 
     References
     ----------
-    :cite:t:`su2019bpec`.
+    Su and Denœux (2019).
 
     Examples
     --------
@@ -143,24 +144,24 @@ class BPEC(PrototypeClusterer):
 
     def __init__(
         self,
-        n_clusters: int | str = "auto",
+        n_clusters: int | Literal["auto"] = "auto",
         *,
-        n_neighbors: int | str = "auto",
+        n_neighbors: int | Literal["auto"] = "auto",
         q: float | None = 0.9,
         min_bel: float | None = None,
         min_delta: float | None = None,
-        focal_sets: Any = "auto",
+        focal_sets: Literal["auto", "full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike = "auto",
         include_omega: bool = True,
         n_pair_neighbors: int = 1,
-        alpha: float | str = "auto",
-        beta: float | str = "auto",
-        delta: Any = "auto",
-        metric: str = "adaptive",
+        alpha: float | Literal["auto"] = "auto",
+        beta: float | Literal["auto"] = "auto",
+        delta: float | Literal["auto"] = "auto",
+        metric: Literal["adaptive", "euclidean"] = "adaptive",
         reg_covar: float = 1e-6,
-        init: Any = "peaks",
+        init: Literal["peaks"] | NumbersLike = "peaks",
         max_iter: int = 300,
         tol: float = 1e-6,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         masses_file: str | os.PathLike[str] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -189,7 +190,7 @@ class BPEC(PrototypeClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: DataLike, y: object = None) -> Self:
         """Find the peaks, the metrics of their clusters, and the mass functions of the objects.
 
         Parameters

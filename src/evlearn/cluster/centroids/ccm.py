@@ -1,9 +1,12 @@
 """CCM: credal c-means."""
 
 import os
-from typing import Any, Self
+from typing import Literal, Self
+
+from numpy.typing import ArrayLike
 
 from evlearn.belief import FocalSets
+from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.targets import check_out
 from evlearn.cluster.centroids.fit import PrototypeFit
 from evlearn.cluster.centroids.online import OnlineClusterer
@@ -11,6 +14,7 @@ from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import DataLike, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
 
 
@@ -108,7 +112,7 @@ class CCM(OnlineClusterer):
 
     References
     ----------
-    :cite:t:`liu2015ccm`.
+    Liu et al. (2015).
 
     Examples
     --------
@@ -124,17 +128,17 @@ class CCM(OnlineClusterer):
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Any = "auto",
+        focal_sets: Literal["auto", "full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike = "auto",
         include_omega: bool = False,
         n_pair_neighbors: int = 1,
         gamma: float = 1.0,
-        beta: float | str = "auto",
-        delta: Any = "auto",
-        init: Any = "kmeans",
+        beta: float | Literal["auto"] = "auto",
+        delta: float | Literal["auto"] = "auto",
+        init: Literal["kmeans", "k-means++", "random", "peaks"] | NumbersLike = "kmeans",
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         masses_file: str | os.PathLike[str] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -158,7 +162,7 @@ class CCM(OnlineClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Find the prototypes, and the mass functions of the samples.
 
         Parameters

@@ -1,13 +1,15 @@
 """CECM: evidential c-means that listens to must-link and cannot-link constraints."""
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks import ArrayRows
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.centroids.adaptive import AdaptiveModel, make_model
@@ -27,7 +29,7 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.convergence import Trace, descend, publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_real
 
 _START_TOL = 1e-4
@@ -55,7 +57,7 @@ class CECM(EvidentialClusterer):
     include_omega : bool, default=True
         Whether the set of all clusters belongs to "auto", "simple" and "pairs".
     alpha : float or "auto", default="auto"
-        How much large sets are discouraged: the squared distance to a set of k clusters counts :math:`k^\alpha`
+        How much large sets are discouraged: the squared distance to a set of k clusters counts ``k**alpha``
         times. "auto" lets a pair win near the middle of the two closest clusters; the paper takes 1.
     delta : float or "auto", default="auto"
         The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
@@ -127,7 +129,7 @@ class CECM(EvidentialClusterer):
 
     References
     ----------
-    :cite:t:`antoine2012cecm`.
+    Antoine et al. (2012).
 
     Examples
     --------
@@ -143,19 +145,19 @@ class CECM(EvidentialClusterer):
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Any = "auto",
+        focal_sets: Literal["auto", "full", "pairs", "simple"] | FocalSetsLike = "auto",
         include_omega: bool = True,
-        alpha: float | str = "auto",
-        delta: Any = "auto",
+        alpha: float | Literal["auto"] = "auto",
+        delta: float | Literal["auto"] = "auto",
         xi: float = 0.5,
-        metric: str = "euclidean",
+        metric: Literal["euclidean", "adaptive"] = "euclidean",
         reg_covar: float = 1e-6,
-        penalty: str = "plausibility",
-        init: Any = "kmeans",
+        penalty: Literal["plausibility", "symmetric"] = "plausibility",
+        init: Literal["kmeans", "k-means++", "random", "peaks"] | NumbersLike = "kmeans",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-3,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -175,7 +177,7 @@ class CECM(EvidentialClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None, *, constraints: PairwiseConstraints | None = None) -> Self:
         """Find prototypes and the mass functions of the objects.
 
         Parameters
@@ -227,7 +229,7 @@ class CECM(EvidentialClusterer):
         warn_if_collapsed(pdist(self.cluster_centers_), self.labels_, self.n_clusters, width, _REMEDY)
         return self
 
-    def predict_mass(self, X: Any) -> CredalPartition:
+    def predict_mass(self, X: ArrayLike) -> CredalPartition:
         """The mass functions of objects, new or old, from their distances to the prototypes.
 
         Parameters

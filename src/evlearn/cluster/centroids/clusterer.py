@@ -1,11 +1,12 @@
 """What methods with prototypes share: how models are made, where they start, and what a fit publishes."""
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.spatial.distance import pdist
 
 from evlearn.belief import FocalSets
+from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks import Rows
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.alternation import Model, Point
@@ -17,12 +18,26 @@ from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.utils.convergence import Trace, publish_trace
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import FloatArray, NumbersLike, PathLike, RandomSeed
 from evlearn.utils.validation import check_flag, check_integer, check_real
 
 
 class PrototypeClusterer(RowwiseClusterer):
     """Base class: a method says what sets of clusters cost (`_costs`), and its `fit` is a `PrototypeFit`."""
+
+    n_clusters: Any  # a number; BPEC takes a word too
+    focal_sets: Literal["auto", "full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike
+    include_omega: bool
+    n_pair_neighbors: int
+    beta: float | Literal["auto"]
+    delta: float | Literal["auto"]
+    init: str | NumbersLike
+    n_init: int
+    max_iter: int
+    tol: float
+    random_state: RandomSeed
+    checkpoint: PathLike | None
+    verbose: int
 
     _predicts_its_fit = True
 

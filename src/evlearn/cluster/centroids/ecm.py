@@ -1,9 +1,12 @@
 """ECM: evidential c-means."""
 
 import os
-from typing import Any, Self
+from typing import Any, Literal, Self
+
+from numpy.typing import ArrayLike
 
 from evlearn.belief import FocalSets
+from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.targets import check_out
 from evlearn.cluster.centroids.adaptive import make_model
 from evlearn.cluster.centroids.alternation import Model
@@ -14,7 +17,7 @@ from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import DataLike, FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
 
@@ -43,7 +46,7 @@ class ECM(OnlineClusterer):
     n_pair_neighbors : int, default=1
         For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
     alpha : float or "auto", default="auto"
-        How much large sets are discouraged: the squared distance to a set of k clusters counts :math:`k^\alpha`
+        How much large sets are discouraged: the squared distance to a set of k clusters counts ``k**alpha``
         times. "auto" lets a pair win near the middle of the two closest clusters, whatever the number of features;
         the papers take 1.
     beta : float or "auto", default="auto"
@@ -124,8 +127,8 @@ class ECM(OnlineClusterer):
 
     References
     ----------
-    The method, its adaptive metrics, and the selection of pairs: :cite:t:`masson2008ecm`,
-    :cite:t:`antoine2012cecm`, :cite:t:`denoeux2016kevclus`.
+    The method, its adaptive metrics, and the selection of pairs: Masson and Denœux (2008),
+    Antoine et al. (2012), Denœux et al. (2016).
 
     Examples
     --------
@@ -145,19 +148,19 @@ class ECM(OnlineClusterer):
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Any = "auto",
+        focal_sets: Literal["auto", "full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike = "auto",
         include_omega: bool = True,
         n_pair_neighbors: int = 1,
-        alpha: float | str = "auto",
-        beta: float | str = "auto",
-        delta: Any = "auto",
-        metric: str = "euclidean",
+        alpha: float | Literal["auto"] = "auto",
+        beta: float | Literal["auto"] = "auto",
+        delta: float | Literal["auto"] = "auto",
+        metric: Literal["euclidean", "adaptive"] = "euclidean",
         reg_covar: float = 1e-6,
-        init: Any = "kmeans",
+        init: Literal["kmeans", "k-means++", "random", "peaks"] | NumbersLike = "kmeans",
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         masses_file: str | os.PathLike[str] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -183,7 +186,7 @@ class ECM(OnlineClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Find the prototypes, and the mass functions of the samples.
 
         Parameters

@@ -1,6 +1,8 @@
 """Prototypes that learn from samples as they come."""
 
-from typing import Any, Self
+from typing import Self
+
+from numpy.typing import ArrayLike
 
 from evlearn.cluster.centroids.alternation import Alternation
 from evlearn.cluster.centroids.clusterer import PrototypeClusterer
@@ -10,6 +12,7 @@ from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.typing import DataLike
 
 _OF_A_FIT = (
     *("credal_partition_", "masses_", "labels_"),
@@ -23,7 +26,7 @@ class OnlineClusterer(PrototypeClusterer):
     """Base class of ECM and CCM, which also learn portion by portion."""
 
     @whole_or_nothing
-    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from some more samples. They are not kept; what they say about the clusters is.
 
         The first samples decide where the prototypes start, and on what is "auto". There are no masses

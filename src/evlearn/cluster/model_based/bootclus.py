@@ -1,15 +1,18 @@
 """BootClus: model-based evidential clustering, calibrated by the bootstrap."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from evlearn.belief import FocalSets
+from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.focal_families import make_focal_sets, neighbor_pairs
 from evlearn.cluster.model_based.intervals import PairIntervals, percentile_intervals
@@ -22,7 +25,7 @@ from evlearn.mixture.bootstrap import Replicates, bootstrap
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import Report, Trace, publish_trace, warn_caller, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_flag, check_integer, check_real, check_shape, refuse_remote
 
 _REFERENCE_OBJECTS = 200
@@ -125,7 +128,7 @@ class BootClus(RowwiseClusterer):
 
     References
     ----------
-    :cite:t:`denoeux2020bootclus`.
+    Denœux (2020).
 
     Examples
     --------
@@ -144,25 +147,25 @@ class BootClus(RowwiseClusterer):
         self,
         n_clusters: int | None = None,
         *,
-        covariance_models: Any = "auto",
-        mixture: Any = None,
+        covariance_models: str | Sequence[str] = "auto",
+        mixture: EstimatorLike | None = None,
         confidence: float = 0.9,
         n_bootstrap: int = 100,
-        focal_sets: Any = "pairs",
+        focal_sets: Literal["pairs", "simple", "full", "neighbor_pairs"] | FocalSetsLike = "pairs",
         include_omega: bool = False,
         n_pair_neighbors: int = 1,
-        n_partners: Any = "auto",
+        n_partners: int | Literal["auto", "all"] = "auto",
         tol: float = 1e-4,
         max_iter: int = 100,
         n_init: int = 4,
         variance_floor: float = 0.01,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.covariance_models = covariance_models
-        self.mixture = mixture
+        self.mixture: Any = mixture
         self.confidence = confidence
         self.n_bootstrap = n_bootstrap
         self.focal_sets = focal_sets
@@ -178,7 +181,7 @@ class BootClus(RowwiseClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> "BootClus":
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit the mixture, resample it, and find the mass functions of the objects.
 
         Parameters

@@ -1,11 +1,12 @@
 """MergedMixture: clusters of any shape, each several components of a Gaussian mixture."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from evlearn.belief import FocalSets
@@ -19,7 +20,7 @@ from evlearn.mixture.units import Units
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import warn_of_collapse, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_integer, check_shape
 
 # How many components are tried beyond the number of clusters, and how many objects each should have.
@@ -99,7 +100,7 @@ class MergedMixture(RowwiseClusterer):
 
     References
     ----------
-    :cite:t:`hennig2010methods`.
+    Hennig (2010).
 
     Examples
     --------
@@ -117,18 +118,18 @@ class MergedMixture(RowwiseClusterer):
         self,
         n_clusters: int = 3,
         *,
-        component_numbers: Any = "auto",
-        covariance_models: Any = "VVV",
+        component_numbers: Literal["auto"] | int | Sequence[int] = "auto",
+        covariance_models: str | Sequence[str] = "VVV",
         variance_floor: float = 0.1,
         n_init: int = 3,
         tol: float = 1e-5,
         max_iter: int = 500,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
-        self.component_numbers = component_numbers
+        self.component_numbers: Any = component_numbers
         self.covariance_models = covariance_models
         self.variance_floor = variance_floor
         self.n_init = n_init
@@ -139,7 +140,7 @@ class MergedMixture(RowwiseClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> "MergedMixture":
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit the mixture, and merge its components.
 
         Parameters

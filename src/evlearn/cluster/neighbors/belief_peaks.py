@@ -13,16 +13,17 @@ A centre has a large belief, and is far from every object of larger belief.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.cluster.neighbors.search import BLOCK, Neighbors, check_finite, find_neighbors, is_metric
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray, Metric
 from evlearn.utils.validation import check_integer, check_real
 
 #: "auto" peaks: how many scores are looked at, and below what share of the largest they all count the same. Scores
@@ -81,7 +82,11 @@ class DeltaBel:
         return np.asarray(logs[:-1] - logs[1:])
 
     def peaks(
-        self, *, n_peaks: int | str = "auto", min_bel: float | None = None, min_delta: float | None = None
+        self,
+        *,
+        n_peaks: int | Literal["auto"] = "auto",
+        min_bel: float | None = None,
+        min_delta: float | None = None,
     ) -> IntArray:
         """The objects that stand out as centres.
 
@@ -141,11 +146,11 @@ class DeltaBel:
 
 
 def delta_bel(
-    X: Any,
+    X: ArrayLike,
     *,
-    n_neighbors: int | str = "auto",
+    n_neighbors: int | Literal["auto"] = "auto",
     q: float | None = 0.9,
-    metric: Any = "euclidean",
+    metric: Metric = "euclidean",
     n_jobs: int | None = None,
 ) -> DeltaBel:
     """The δ-Bel graph: for each object, how much its neighbours take it for a centre, and how far the next one is.
@@ -184,7 +189,7 @@ def delta_bel(
 
     References
     ----------
-    :cite:t:`su2019bpec`.
+    Su and Denœux (2019).
 
     Examples
     --------

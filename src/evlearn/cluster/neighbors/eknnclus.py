@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Event
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,8 +19,14 @@ from evlearn.cluster.neighbors.label_search import LabelArray, Support, combine_
 from evlearn.cluster.neighbors.search import find_neighbors, is_metric, nearest_among
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.utils.convergence import Trace, best_of, publish_trace, warn_of_collapse, whole_or_nothing
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.convergence import (
+    Trace,
+    best_of,
+    publish_trace,
+    warn_of_collapse,
+    whole_or_nothing,
+)
+from evlearn.utils.typing import FloatArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape, check_sparse
 
 _LARGEST = 1e150
@@ -46,7 +53,7 @@ class EKNNClus(EvidentialClusterer):
         The quantile of the distances between neighbours at which support has fallen to 1/e. Larger values give
         fewer clusters; R's package has 0.5, which finds rather many.
     distance_power : float, default=2.0
-        The exponent :math:`b` of the support :math:`e^{-(d/s)^b}` at distance :math:`d`.
+        The exponent b of the support ``exp(-(d / s)**b)`` at distance d.
     metric : str or callable, default="euclidean"
         Any metric of `sklearn.neighbors.NearestNeighbors` that needs no parameters, or "precomputed" for a square
         matrix of dissimilarities, or for a sparse matrix with the distances to the neighbours alone, as
@@ -107,7 +114,7 @@ class EKNNClus(EvidentialClusterer):
 
     References
     ----------
-    :cite:t:`denoeux2015eknnclus`.
+    Denœux et al. (2015).
 
     Examples
     --------
@@ -121,17 +128,17 @@ class EKNNClus(EvidentialClusterer):
 
     def __init__(
         self,
-        n_neighbors: int | str = "auto",
+        n_neighbors: int | Literal["auto"] = "auto",
         *,
         q: float = 0.9,
         distance_power: float = 2.0,
-        metric: Any = "euclidean",
-        graph: str = "directed",
-        y_init: Any = "auto",
+        metric: Metric = "euclidean",
+        graph: Literal["directed", "union"] = "directed",
+        y_init: int | Literal["auto"] | NumbersLike = "auto",
         n_init: int = 5,
         min_distance: float = 1e-6,
         max_iter: int = 200,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -140,7 +147,7 @@ class EKNNClus(EvidentialClusterer):
         self.distance_power = distance_power
         self.metric = metric
         self.graph = graph
-        self.y_init = y_init
+        self.y_init: Any = y_init
         self.n_init = n_init
         self.min_distance = min_distance
         self.max_iter = max_iter
@@ -149,7 +156,7 @@ class EKNNClus(EvidentialClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> "EKNNClus":
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Find the clusters, and the mass functions of the objects.
 
         Parameters
@@ -191,7 +198,7 @@ class EKNNClus(EvidentialClusterer):
         self.scale_ = support.scale
         return self
 
-    def predict_mass(self, X: Any) -> CredalPartition:
+    def predict_mass(self, X: ArrayLike) -> CredalPartition:
         """The mass functions of objects by the evidential k-nearest-neighbour rule.
 
         An object that coincides with one of the training set is taken for it and judged by its other neighbours.

@@ -1,13 +1,16 @@
 """EVCLUS: mass functions whose conflicts match the dissimilarities."""
 
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
 from evlearn.cluster.collapse import warn_of_small_clusters
@@ -16,8 +19,13 @@ from evlearn.cluster.focal_families import make_focal_sets
 from evlearn.cluster.pairwise import by_landmarks, exact, stochastic
 from evlearn.cluster.pairwise.irqp import labels_of, stratified
 from evlearn.cluster.pairwise.landmarks import LandmarkModel
-from evlearn.cluster.pairwise.pair_graph import TRANSFORMS
-from evlearn.cluster.pairwise.partners import ring_distances
+from evlearn.cluster.pairwise.pair_graph import (
+    TRANSFORMS,
+    TransformKind,
+)
+from evlearn.cluster.pairwise.partners import (
+    ring_distances,
+)
 from evlearn.cluster.pairwise.problem import Problem, Solution
 from evlearn.cluster.pairwise.stochastic import MOST_SWEEPS
 from evlearn.cluster.rowwise import RowwiseClusterer
@@ -26,7 +34,7 @@ from evlearn.constraints.pairwise import check_constraints
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import DataLike, FloatArray, IntArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
 
 _REFERENCE_OBJECTS = 500
@@ -57,8 +65,8 @@ class EVCLUS(RowwiseClusterer):
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
     dissimilarity_transform : {"exponential", "linear", "rank"} or callable, default="exponential"
-        How dissimilarities become target conflicts: :math:`1-e^{-\gamma d^2}` with conflict 0.95 at `d0`,
-        :math:`\min(1,d/d_0)`, the share of pairs that are not farther apart, or a function onto [0, 1].
+        How dissimilarities become target conflicts: ``1 - exp(-gamma * d**2)`` with conflict 0.95 at `d0`,
+        ``min(1, d / d0)``, the share of pairs that are not farther apart, or a function onto [0, 1].
     d0 : float or None, default=None
         The dissimilarity from which objects are almost surely in different clusters. None takes a quantile.
     d0_quantile : float or "auto", default="auto"
@@ -145,8 +153,8 @@ class EVCLUS(RowwiseClusterer):
 
     References
     ----------
-    The method, its version for many objects, and the one with constraints: :cite:t:`denoeux2004evclus`,
-    :cite:t:`denoeux2016kevclus`, :cite:t:`li2018kcevclus`.
+    The method, its version for many objects, and the one with constraints: Denœux and Masson (2004),
+    Denœux et al. (2016), Li et al. (2018).
 
     Examples
     --------
@@ -166,26 +174,26 @@ class EVCLUS(RowwiseClusterer):
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Any = "simple",
+        focal_sets: Literal["simple", "pairs", "full", "neighbor_pairs"] | FocalSetsLike = "simple",
         include_omega: bool = True,
         n_pair_neighbors: int = 1,
-        metric: Any = "euclidean",
-        dissimilarity_transform: Any = "exponential",
+        metric: Metric = "euclidean",
+        dissimilarity_transform: TransformKind = "exponential",
         d0: float | None = None,
-        d0_quantile: float | str = "auto",
-        n_partners: Any = "auto",
-        solver: str = "exact",
+        d0_quantile: float | Literal["auto"] = "auto",
+        n_partners: int | Literal["auto", "all"] | NumbersLike = "auto",
+        solver: Literal["exact", "stochastic", "landmark"] = "exact",
         n_landmarks: int = 500,
-        loss: str = "stress",
+        loss: Literal["stress", "mse"] = "stress",
         xi: float = 0.5,
-        xi_schedule: Any = None,
-        init: Any = "auto",
+        xi_schedule: Sequence[float] | None = None,
+        init: Literal["auto", "random"] | NumbersLike = "auto",
         n_init: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-5,
         shuffle: bool = True,
-        pair_update: str = "symmetric",
-        random_state: Any = None,
+        pair_update: Literal["symmetric", "own"] = "symmetric",
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         masses_file: str | os.PathLike[str] | None = None,
         verbose: int = 0,
@@ -198,7 +206,7 @@ class EVCLUS(RowwiseClusterer):
         self.dissimilarity_transform = dissimilarity_transform
         self.d0 = d0
         self.d0_quantile = d0_quantile
-        self.n_partners = n_partners
+        self.n_partners: Any = n_partners
         self.solver = solver
         self.n_landmarks = n_landmarks
         self.loss = loss
@@ -216,7 +224,7 @@ class EVCLUS(RowwiseClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None, *, constraints: PairwiseConstraints | None = None) -> "EVCLUS":
+    def fit(self, X: DataLike, y: object = None, *, constraints: PairwiseConstraints | None = None) -> Self:
         """Find the mass functions of the objects.
 
         Parameters
@@ -294,7 +302,7 @@ class EVCLUS(RowwiseClusterer):
         landmarks = None if self._precomputed else rows
         return LandmarkModel(chosen, landmarks, masses, found.focal_sets, found.transform, self.metric)
 
-    def stress(self, X: Any, *, n_pairs: int = 100_000, random_state: Any = None) -> float:
+    def stress(self, X: ArrayLike, *, n_pairs: int = 100_000, random_state: RandomSeed = None) -> float:
         """The stress of the fitted partition on pairs drawn anew: how well it fits pairs that it has not seen.
 
         Parameters

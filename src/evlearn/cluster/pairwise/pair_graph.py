@@ -13,7 +13,7 @@ where the papers have :math:`d_1=0`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,8 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 
 TRANSFORMS = ("exponential", "linear", "rank")
+#: How dissimilarities become target conflicts.
+TransformKind: TypeAlias = Literal["exponential", "linear", "rank"] | Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Transform:
         dimensions no two objects are near, and what all squares have in common tells nothing.
     """
 
-    kind: str | Callable[[FloatArray], FloatArray]
+    kind: TransformKind
     d0: float
     ranks: FloatArray | None = None
     near: float = 0.0

@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 from threading import Event
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import squareform
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn.belief import FocalSets
+from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.collapse import warn_of_small_clusters
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
@@ -32,7 +34,7 @@ from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, best_of, descend, publish_trace, warn_of_collapse, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_real, refuse_remote
 
 _NEAR_AND_FAR = 0.95
@@ -64,7 +66,7 @@ class ECMdd(EvidentialClusterer):
         Whether the set of all clusters belongs to "simple" and "pairs".
     alpha : float, default=2.0
         How much large sets are discouraged, from 0 to 100: the distance to a set of k clusters counts
-        :math:`k^\alpha` times.
+        ``k**alpha`` times.
     beta : float or "auto", default="auto"
         The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it, from 1.1 to
         2, so that half of the objects count their cluster at least twenty times as much as the next; the paper
@@ -80,8 +82,8 @@ class ECMdd(EvidentialClusterer):
         Of weighted medoids: the exponent of the weights, above 1; nearer to 1, fewer objects count. The paper has
         2, with which nearly all objects count in all clusters.
     delta : float or "auto", default="auto"
-        Objects farther than :math:`\delta^2` from all clusters are outliers; a square, although dissimilarities
-        are not squared. "auto": :math:`\delta^2` is the dissimilarity that 95 of 100 pairs do not exceed.
+        Objects farther than ``delta**2`` from all clusters are outliers; a square, although dissimilarities
+        are not squared. "auto": ``delta**2`` is the dissimilarity that 95 of 100 pairs do not exceed.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
@@ -140,7 +142,7 @@ class ECMdd(EvidentialClusterer):
 
     References
     ----------
-    :cite:t:`zhou2016ecmdd`.
+    Zhou et al. (2016).
 
     Examples
     --------
@@ -156,22 +158,22 @@ class ECMdd(EvidentialClusterer):
         self,
         n_clusters: int = 3,
         *,
-        medoids: str = "single",
-        focal_sets: Any = "full",
+        medoids: Literal["single", "weighted"] = "single",
+        focal_sets: Literal["full", "pairs", "simple"] | FocalSetsLike = "full",
         include_omega: bool = True,
         alpha: float = 2.0,
-        beta: float | str = "auto",
+        beta: float | Literal["auto"] = "auto",
         eta: float = 1.0,
         gamma: float = 1.0,
         xi: float = 5.0,
         psi: float = 1.05,
-        delta: Any = "auto",
-        metric: Any = "euclidean",
-        init: Any = "hard",
+        delta: float | Literal["auto"] = "auto",
+        metric: Metric = "euclidean",
+        init: Literal["hard", "spread", "random"] | NumbersLike = "hard",
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-6,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -196,7 +198,7 @@ class ECMdd(EvidentialClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> "ECMdd":
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Find the medoids, and the mass functions of the objects.
 
         Parameters
@@ -237,7 +239,7 @@ class ECMdd(EvidentialClusterer):
         self.delta_ = float(np.sqrt(state.model.empty * unit))
         return self
 
-    def predict_mass(self, X: Any) -> CredalPartition:
+    def predict_mass(self, X: ArrayLike) -> CredalPartition:
         """The mass functions of objects, new or old; for those of the training set the same as `masses_`.
 
         Parameters

@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from threading import Event
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import squareform
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn import belief
 from evlearn.belief import FocalSets
+from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.centroids.scales import Chosen, Scales, is_one_cloud
 from evlearn.cluster.centroids.starts import kmeans_solutions, squared_distances
@@ -27,7 +29,7 @@ from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, best_of, descend, publish_trace, warn_caller, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import FloatArray, IntArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import (
     check_choice,
     check_flag,
@@ -69,7 +71,7 @@ class RECM(EvidentialClusterer):
         For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
     alpha : float or "auto", default="auto"
         How much large sets are discouraged, from 0 to 100: the squared distance to a set of k clusters counts
-        :math:`k^\alpha` times. "auto" lets a pair win near the middle of the two closest clusters; the paper
+        ``k**alpha`` times. "auto" lets a pair win near the middle of the two closest clusters; the paper
         takes 1.
     beta : float or "auto", default="auto"
         The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it by the width
@@ -144,7 +146,7 @@ class RECM(EvidentialClusterer):
 
     References
     ----------
-    :cite:t:`masson2009recm`.
+    Masson and Denœux (2009).
 
     Examples
     --------
@@ -164,20 +166,20 @@ class RECM(EvidentialClusterer):
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Any = "auto",
+        focal_sets: Literal["auto", "full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike = "auto",
         include_omega: bool = True,
         n_pair_neighbors: int = 1,
-        alpha: float | str = "auto",
-        beta: float | str = "auto",
-        delta: Any = "auto",
-        metric: Any = "euclidean",
+        alpha: float | Literal["auto"] = "auto",
+        beta: float | Literal["auto"] = "auto",
+        delta: float | Literal["auto"] = "auto",
+        metric: Metric = "euclidean",
         squared_input: bool = False,
-        nonmetric: str = "clip",
-        init: Any = "kmeans",
+        nonmetric: Literal["clip", "shift"] = "clip",
+        init: Literal["kmeans", "k-means++", "random"] | NumbersLike = "kmeans",
         n_init: int = 10,
         max_iter: int = 1000,
         tol: float = 1e-5,
-        random_state: Any = None,
+        random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -200,7 +202,7 @@ class RECM(EvidentialClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: Any, y: Any = None) -> "RECM":
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Find the prototypes, and the mass functions of the objects.
 
         Parameters
@@ -238,7 +240,7 @@ class RECM(EvidentialClusterer):
         publish_trace(self, trace, "the masses", max_iter=self.max_iter)
         return self
 
-    def predict_mass(self, X: Any) -> CredalPartition:
+    def predict_mass(self, X: ArrayLike) -> CredalPartition:
         """The mass functions of objects, new or old; for those of the training set the same as `masses_`.
 
         Parameters
