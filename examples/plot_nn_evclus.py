@@ -54,8 +54,7 @@ for name, model, colour in (
     ("from EVCLUS of 200 objects", network, "#0072B2"),
     ("from random weights", by_chance, "#E69F00"),
 ):
-    history = model.objective_history_  # at the start, and after each ten iterations
-    left.plot(10 * np.arange(len(history)), history, color=colour, label=f"{name}: {model.objective_:.4f}")
+    left.plot(model.objective_history_, color=colour, label=f"{name}: {model.objective_:.4f}")
 left.axhline(evclus.objective_, color="black", linestyle="--", label=f"EVCLUS: {evclus.objective_:.4f}")
 left.set(title="learning curve", xlabel="iteration", ylabel="loss", ylim=(0.0035, 0.01))
 left.legend(title="last loss")

@@ -11,7 +11,7 @@ from evlearn.belief import FocalSets, dempster
 from evlearn.classify import EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.classify.prototype_networks import ENNLoss, ENNParameters, RBFLoss, RBFParameters, pack, unpack
 from evlearn.classify.weights_of_evidence import combine_evidence
-from evlearn.utils.lbfgs import descend
+from evlearn.utils.lbfgs import lower_by_lbfgs
 
 ENN_CASES = [
     "proDS_glass_n7",
@@ -89,7 +89,7 @@ def _trained(loss, start, max_iter):
         value, gradient = loss.evaluate(unpack(values, start))
         return value, pack(gradient)
 
-    return descend(evaluate, pack(start), tol=1e-6, max_iter=max_iter, gradient_tol=1e-9).history[-1]
+    return lower_by_lbfgs(evaluate, pack(start), tol=1e-6, max_iter=max_iter, gradient_tol=1e-9).history[-1]
 
 
 @cut_off

@@ -112,9 +112,9 @@ def test_replicates_that_agree_give_back_their_probabilities(seed, c):
     shares = np.random.default_rng(seed).dirichlet(np.full(c, 0.3), size=15)
     sets, pairs = FocalSets.pairs(c, include_omega=False), all_pairs(15)
     same = same_cluster_probability(shares, pairs)
-    state = masses_from_intervals(pairs, same, same, on_single_clusters(shares, sets), sets, tol=0, max_iter=5)
-    assert state.objective < 1e-20
-    np.testing.assert_allclose(state.masses, on_single_clusters(shares, sets), atol=1e-12)
+    trace = masses_from_intervals(pairs, same, same, on_single_clusters(shares, sets), sets, tol=0, max_iter=5)
+    assert trace.objective < 1e-20
+    np.testing.assert_allclose(trace.state.masses, on_single_clusters(shares, sets), atol=1e-12)
 
 
 @settings(max_examples=25)
@@ -126,19 +126,19 @@ def test_sweeps_never_raise_the_objective_and_end_where_it_says(seed, c, include
     start = np.zeros((14, len(sets)))
     start[:, 1:] = random.dirichlet(np.ones(len(sets) - 1), size=14)
     values = []
-    state = masses_from_intervals(
+    trace = masses_from_intervals(
         pairs, *bounds, start, sets, tol=1e-9, max_iter=200, report=lambda sweep, value: values.append(value)
     )
     assert (np.diff(values) <= 1e-12).all()
-    expected = misfit(state.masses, sets, pairs, bounds)
-    assert state.objective == pytest.approx(expected, rel=1e-9)
-    assert (state.masses >= 0).all()
-    np.testing.assert_allclose(state.masses.sum(axis=1), 1)
-    assert (state.masses[:, 0] == 0).all()
+    expected = misfit(trace.state.masses, sets, pairs, bounds)
+    assert trace.objective == pytest.approx(expected, rel=1e-9)
+    assert (trace.state.masses >= 0).all()
+    np.testing.assert_allclose(trace.state.masses.sum(axis=1), 1)
+    assert (trace.state.masses[:, 0] == 0).all()
     # No step of a single object helps any more: the optimum of every row is found again.
     for row in range(14):
         for corner in range(1, len(sets)):
-            moved = state.masses.copy()
+            moved = trace.state.masses.copy()
             moved[row] = 0.999 * moved[row]
             moved[row, corner] += 0.001
             assert misfit(moved, sets, pairs, bounds) > expected - 1e-7
@@ -153,7 +153,7 @@ def test_listed_pairs_give_the_same_masses_as_the_matrix_of_all():
     # Every pair twice is the same problem, and no longer recognised as that of all pairs.
     twice = np.vstack([pairs, pairs[:, ::-1]])
     listed = masses_from_intervals(twice, np.tile(lower, 2), np.tile(upper, 2), start, sets, tol=1e-12)
-    np.testing.assert_allclose(listed.masses, matrix.masses, atol=1e-9)
+    np.testing.assert_allclose(listed.state.masses, matrix.state.masses, atol=1e-9)
     assert listed.objective == pytest.approx(matrix.objective)
 
 

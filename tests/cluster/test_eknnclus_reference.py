@@ -51,10 +51,11 @@ def test_the_same_visits_give_the_labels_passes_and_masses_of_r(reference, name)
     # R loses digits of 1 - exp(-x) for duplicates, which is 3e-12.
     np.testing.assert_allclose(support(graph.data), case.arrays["W"].ravel(), rtol=1e-6)
     weights = csr_array((case.arrays["W"].ravel(), graph.indices, graph.indptr), shape=graph.shape)
-    state = search_labels(weights, from_zero(case.arrays["y0_1b"]), visits(case))
-    assert state.converged
-    assert len(state.history) == case.scalars["iterations"]
-    labels = np.unique(state.labels, return_inverse=True)[1]
+    orders = visits(case)
+    trace = search_labels(weights, from_zero(case.arrays["y0_1b"]), orders, max_iter=len(orders))
+    assert trace.converged
+    assert trace.n_iter == case.scalars["iterations"]
+    labels = np.unique(trace.state, return_inverse=True)[1]
     np.testing.assert_array_equal(labels, case.arrays["y_pl_1b"] - 1)
     masses = combine_evidence(weights, labels.astype(np.int32), case.scalars["n_clusters"])
     np.testing.assert_allclose(masses, case.arrays["mass"], rtol=0, atol=1e-12)
@@ -64,11 +65,12 @@ def test_the_same_visits_give_the_labels_of_r_in_s2(reference, s2):
     case = reference("EkNNclus_s2_K200")
     graph = find_neighbors(s2, 200, metric="euclidean", n_jobs=None, keep=True).to_graph()
     weights = Support.of(graph, q=0.9, power=2, min_distance=1e-6).weigh(graph)
-    state = search_labels(weights, from_zero(case.arrays["y0_1b"]), visits(case))
-    labels = np.unique(state.labels, return_inverse=True)[1]
+    orders = visits(case)
+    trace = search_labels(weights, from_zero(case.arrays["y0_1b"]), orders, max_iter=len(orders))
+    labels = np.unique(trace.state, return_inverse=True)[1]
     np.testing.assert_array_equal(labels, case.arrays["y_pl_1b"] - 1)
-    assert state.converged
-    assert len(state.history) == case.scalars["iterations"]
+    assert trace.converged
+    assert trace.n_iter == case.scalars["iterations"]
     np.testing.assert_allclose(
         combine_evidence(weights, from_zero(case.arrays["y_pl_1b"]), 15), case.arrays["mass"], rtol=0, atol=1e-10
     )

@@ -1,7 +1,3 @@
-import signal
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -413,29 +409,6 @@ def test_too_few_iterations_are_reported(blobs):
         model = RECM(4, max_iter=2, random_state=0).fit(blobs[0])
     assert not model.converged_
     assert model.n_iter_ == 2
-
-
-@pytest.mark.slow
-def test_an_interrupted_fit_keeps_the_best_state_so_far():
-    code = (
-        "import numpy as np\n"
-        "from evlearn.cluster import RECM\n"
-        "X = np.random.default_rng(0).standard_normal((1500, 2))\n"
-        "model = RECM(3, tol=0, max_iter=1000000, n_init=3, verbose=1).fit(X)\n"
-        "same = np.allclose(model.predict_mass(X).masses, model.masses_, atol=1e-12)\n"
-        "print('kept', model.n_iter_, model.converged_, same)\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/"
-    )
-    for line in process.stdout:
-        if "iteration    5" in line:
-            process.send_signal(signal.SIGINT)
-            break
-    out, err = process.communicate(timeout=60)
-    assert out.splitlines()[-1].startswith("kept")
-    assert out.splitlines()[-1].endswith("False True")
-    assert "interrupted after" in err
 
 
 def interrupt_at(monkeypatch, number):

@@ -10,7 +10,7 @@ from evlearn.datasets import make_fourclass
 
 
 def masses_after(n_sweeps, X, start, focal_sets):
-    state = descend_stochastic(
+    trace = descend_stochastic(
         X,
         start,
         focal_sets,
@@ -22,7 +22,7 @@ def masses_after(n_sweeps, X, start, focal_sets):
         max_iter=n_sweeps,
         random=np.random.RandomState(0),
     )
-    return state.masses
+    return trace.state.masses
 
 
 def test_the_noise_of_the_draws_fades_as_the_sweeps_go_on():
@@ -59,6 +59,6 @@ def test_partners_come_from_outside_the_block():
         max_iter=10,
         random=np.random.RandomState(0),
     )
-    assert len(compared) == 10 * 12 * 4
+    assert len(compared) == 5 * 4 + 10 * 12 * 4  # a block before the first sweep, and all in each sweep
     assert all(one != other for one, other in compared)
     assert {other for _, other in compared} == set(X[:, 0])

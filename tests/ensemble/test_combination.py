@@ -73,9 +73,9 @@ def test_the_objective_is_the_mean_squared_distance_of_jousselme(seed):
 def test_the_objective_of_a_recovery_is_that_distance_to_what_was_stated():
     wanted, pairs = some_partition(0, n=9).relational(all_pairs(9)), all_pairs(9)
     start = random_masses(9, 8, np.random.RandomState(0))
-    state = recover(pairs, wanted, FocalSets.full(3), start, tol=0, max_iter=3)
-    found = CredalPartition(state.masses, FocalSets.full(3)).relational(pairs)
-    assert state.objective == pytest.approx((_jousselme(found, wanted) ** 2).mean(), rel=1e-9)
+    trace = recover(pairs, wanted, FocalSets.full(3), start, tol=0, max_iter=3)
+    found = CredalPartition(trace.state.masses, FocalSets.full(3)).relational(pairs)
+    assert trace.objective == pytest.approx((_jousselme(found, wanted) ** 2).mean(), rel=1e-9)
 
 
 @settings(max_examples=20)

@@ -20,7 +20,7 @@ from evlearn.cluster import CECM, ECM, EVCLUS
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_circles, make_fourclass
 from evlearn.metric_learning import PCCA, KernelFDA, KernelPCCA, supervision
-from evlearn.metric_learning.pair_loss import PairLoss, descend
+from evlearn.metric_learning.pair_loss import PairLoss, lower_pair_loss
 
 METHODS = [PCCA, KernelPCCA]
 
@@ -129,8 +129,8 @@ def test_the_loss_on_irises_is_that_of_the_reference_or_lower(reference):
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     constraints = PairwiseConstraints(case.arrays["ML_1b"] - 1, case.arrays["CL_1b"] - 1)
     model = PCCA(2, random_state=0).fit(X, constraints=constraints)
-    assert model.loss_ < case.scalars["loss_at_L"]
-    np.testing.assert_allclose(model.loss_, case.scalars["loss_at_L"], rtol=1e-5)
+    assert model.objective_ < case.scalars["loss_at_L"]
+    np.testing.assert_allclose(model.objective_, case.scalars["loss_at_L"], rtol=1e-5)
     # The optimum is the same, and rotations are free. R stops 5e-8 above it, so the metric has three digits.
     ours, theirs = (L.T @ L for L in (model.components_, case.arrays["L"]))
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-3 * np.abs(theirs).max())
@@ -142,9 +142,9 @@ def test_starting_at_the_reference_moves_it_hardly(reference):
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     constraints = PairwiseConstraints(case.arrays["ML_1b"] - 1, case.arrays["CL_1b"] - 1)
     loss = PairLoss.of(X, constraints, 1.0)
-    outcome = descend(loss, case.arrays["L0"], tol=1e-9, max_iter=1000)
-    again = descend(loss, case.arrays["L"], tol=1e-9, max_iter=1000)
-    np.testing.assert_allclose(outcome.loss, again.loss, rtol=1e-8)
+    trace = lower_pair_loss(loss, case.arrays["L0"], tol=1e-9, max_iter=1000)
+    again = lower_pair_loss(loss, case.arrays["L"], tol=1e-9, max_iter=1000)
+    np.testing.assert_allclose(trace.objective, again.objective, rtol=1e-8)
 
 
 def test_the_kernel_loss_on_bananas_is_lower_than_that_of_the_reference(reference_file, reference):
@@ -157,11 +157,11 @@ def test_the_kernel_loss_on_bananas_is_lower_than_that_of_the_reference(referenc
     np.testing.assert_allclose(loss_of(z, constraints), case.scalars["loss_final"], rtol=1e-12)
     model = KernelPCCA(gamma=0.2, random_state=0).fit(X, constraints=constraints)
     ours = model.transform(X)
-    np.testing.assert_allclose(loss_of(ours, constraints), model.loss_, rtol=1e-9)
+    np.testing.assert_allclose(loss_of(ours, constraints), model.objective_, rtol=1e-9)
     # All constraints can be met, so that the loss has no minimum, only a lower bound. We are nearer to it.
     bound = constraints.n_must_link * np.log1p(np.exp(-1))
-    assert bound < model.loss_ < case.scalars["loss_final"]
-    assert model.loss_ - bound < 0.2 * (case.scalars["loss_final"] - bound)
+    assert bound < model.objective_ < case.scalars["loss_final"]
+    assert model.objective_ - bound < 0.2 * (case.scalars["loss_final"] - bound)
     assert abs(np.corrcoef(ours[:, 0], z[:, 0])[0, 1]) > 0.98
 
 
@@ -172,11 +172,11 @@ def test_the_kernel_loss_on_bananas_is_lower_than_that_of_the_reference(referenc
 def test_the_loss_falls_below_that_of_no_features_at_all(iris, method):
     X, _, constraints = iris
     model = method(random_state=0).fit(X, constraints=constraints)
-    assert model.loss_ < 0.3 * loss_at_zero(constraints)
-    np.testing.assert_allclose(model.loss_, loss_of(model.transform(X), constraints), rtol=1e-8)
-    assert (np.diff(model.loss_history_) <= 1e-9).all()
-    assert len(model.loss_history_) == model.n_iter_ + 1
-    assert model.loss_history_[-1] == model.loss_
+    assert model.objective_ < 0.3 * loss_at_zero(constraints)
+    np.testing.assert_allclose(model.objective_, loss_of(model.transform(X), constraints), rtol=1e-8)
+    assert (np.diff(model.objective_history_) <= 1e-9).all()
+    assert len(model.objective_history_) == model.n_iter_ + 1
+    assert model.objective_history_[-1] == model.objective_
     assert model.converged_
 
 
@@ -187,7 +187,7 @@ def test_the_result_is_a_stationary_point_that_is_better_than_none(seed, n_compo
     X[:, 0] += y
     constraints = PairwiseConstraints.sample(y, 60, random_state=seed % 1000)
     model = PCCA(n_components, beta=beta, tol=1e-10, random_state=0).fit(X, constraints=constraints)
-    assert model.loss_ < loss_at_zero(constraints, beta)
+    assert model.objective_ < loss_at_zero(constraints, beta)
     gradient = PairLoss.of(X, constraints, beta).evaluate(model.components_)[1]
     assert np.abs(gradient).max() < 1e-2
 
@@ -222,9 +222,9 @@ def test_rotations_of_the_data_rotate_the_features_only(seed):
     rotation = np.linalg.qr(np.random.default_rng(seed).standard_normal((4, 4)))[0]
     model = PCCA(tol=1e-10, random_state=0)
     before = pairwise_distances(model.fit_transform(X, constraints=constraints))
-    loss = model.loss_
+    loss = model.objective_
     after = pairwise_distances(model.fit_transform(X @ rotation, constraints=constraints))
-    np.testing.assert_allclose(model.loss_, loss, rtol=1e-7)
+    np.testing.assert_allclose(model.objective_, loss, rtol=1e-7)
     np.testing.assert_allclose(after, before, rtol=0, atol=1e-3 * before.max())
 
 
@@ -258,7 +258,7 @@ def test_a_linear_kernel_gives_linear_features(iris):
     X, _, constraints = iris
     linear = PCCA(1, tol=1e-10, random_state=0).fit(X, constraints=constraints)
     kernel = KernelPCCA(1, kernel="linear", tol=1e-10, random_state=0).fit(X, constraints=constraints)
-    np.testing.assert_allclose(kernel.loss_, linear.loss_, rtol=1e-6)
+    np.testing.assert_allclose(kernel.objective_, linear.objective_, rtol=1e-6)
     distances = [pairwise_distances(model.transform(X)) for model in (linear, kernel)]
     np.testing.assert_allclose(distances[1], distances[0], rtol=0, atol=1e-3 * distances[0].max())
 
@@ -278,7 +278,7 @@ def test_a_precomputed_kernel_gives_the_same_features(circles):
 def test_every_kernel_lowers_the_loss(iris, kernel):
     X, _, constraints = iris
     model = KernelPCCA(kernel=kernel, gamma=0.1, random_state=0).fit(X, constraints=constraints)
-    assert model.loss_ < 0.6 * loss_at_zero(constraints)
+    assert model.objective_ < 0.6 * loss_at_zero(constraints)
     assert np.isfinite(model.transform(X + 1)).all()
 
 
@@ -344,7 +344,7 @@ def test_of_many_labels_some_pairs_are_drawn(iris, monkeypatch):
     z = PCCA(random_state=0).fit(X, y).transform(X)
     assert [len(one) for one in drawn] == [500]
     everything = PairwiseConstraints.from_labels(y)
-    assert loss_of(z, everything) < 1.1 * PCCA(random_state=0).fit(X, constraints=everything).loss_
+    assert loss_of(z, everything) < 1.1 * PCCA(random_state=0).fit(X, constraints=everything).objective_
 
 
 # As a transformer
@@ -363,7 +363,7 @@ def test_the_same_seed_gives_the_same_bits(iris, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_more_starts_are_never_worse(iris, method):
     X, _, constraints = iris
-    losses = [method(n_init=n, random_state=0).fit(X, constraints=constraints).loss_ for n in (1, 4)]
+    losses = [method(n_init=n, random_state=0).fit(X, constraints=constraints).objective_ for n in (1, 4)]
     assert losses[1] <= losses[0]
 
 
@@ -421,7 +421,7 @@ def test_awkward_data_give_finite_features(X, method):
         z = model.transform(X)
         assert z.shape == (10, 2)
         assert np.isfinite(z).all()
-        assert model.loss_ <= loss_at_zero(constraints) + 1e-9
+        assert model.objective_ <= loss_at_zero(constraints) + 1e-9
 
 
 # Errors and reports
@@ -509,7 +509,7 @@ def test_an_interrupted_fit_keeps_the_state_so_far(iris, monkeypatch):
     with pytest.warns(ConvergenceWarning, match="interrupted after"):
         model = PCCA(n_init=3, random_state=0).fit(X, constraints=constraints)
     assert not model.converged_
-    np.testing.assert_allclose(model.loss_, loss_of(model.transform(X), constraints), rtol=1e-8)
+    np.testing.assert_allclose(model.objective_, loss_of(model.transform(X), constraints), rtol=1e-8)
 
 
 # What rounding says

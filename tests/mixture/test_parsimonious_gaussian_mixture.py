@@ -146,7 +146,7 @@ def test_four_models_are_those_of_scikit_learn(name, theirs, seed):
     ours = ParsimoniousGaussianMixture(
         3, covariance_models=name, init=y, tol=1e-14, max_iter=3000, variance_floor=0
     ).fit(X)
-    start = one_run(X, np.eye(3)[y], name, max_iter=1).mixture
+    start = one_run(X, np.eye(3)[y], name, max_iter=1).state.mixture
     precisions = np.linalg.inv(start.covariances)
     precisions = {
         "full": precisions,
@@ -197,7 +197,7 @@ def test_the_likelihood_never_falls_on_irises(iris, name):
 @pytest.mark.parametrize("name", MULTIVARIATE)
 def test_covariances_share_what_the_name_says(iris, name):
     X, y = iris
-    covariances = one_run(X, np.eye(3)[y], name).mixture.covariances
+    covariances = one_run(X, np.eye(3)[y], name).state.mixture.covariances
     values = np.linalg.eigvalsh(covariances)
     volumes = np.exp(np.log(values).mean(axis=1))
     shapes = values / volumes[:, None]
@@ -215,18 +215,18 @@ def test_covariances_share_what_the_name_says(iris, name):
 @pytest.mark.parametrize("name", [name for name in MULTIVARIATE if name not in ("EVE", "VVE")])
 def test_a_step_beats_other_covariances_of_its_model(iris, name):
     X, y = iris
-    z = one_run(X, np.eye(3)[y], name, max_iter=3).responsibilities
+    z = one_run(X, np.eye(3)[y], name, max_iter=3).state.responsibilities
 
     def value(covariances):
         W = np.array([np.cov(X.T, aweights=z[:, k], ddof=0) for k in range(3)])
         counts = z.sum(axis=0)
         return counts @ (np.linalg.slogdet(covariances)[1] + (np.linalg.inv(covariances) * W).sum(axis=(1, 2)))
 
-    best = value(one_run(X, z, name, max_iter=1).mixture.covariances)
+    best = value(one_run(X, z, name, max_iter=1).state.mixture.covariances)
     for seed in range(20):  # steps for slightly other data are covariances of the same model
         random = np.random.default_rng(seed)
         moved = X + 0.03 * random.standard_normal(X.shape)
-        assert value(one_run(moved, z, name, max_iter=1).mixture.covariances) > best - 1e-9 * abs(best)
+        assert value(one_run(moved, z, name, max_iter=1).state.mixture.covariances) > best - 1e-9 * abs(best)
 
 
 @pytest.mark.parametrize("name", MULTIVARIATE)
@@ -254,8 +254,8 @@ def test_rotated_data_have_rotated_covariances(name, seed):
     before = one_run(X, np.eye(3)[y], name, tol=-1, max_iter=10)
     after = one_run(X @ rotation.T, np.eye(3)[y], name, tol=-1, max_iter=10)
     np.testing.assert_allclose(after.history, before.history, rtol=1e-6)
-    expected = rotation @ before.mixture.covariances @ rotation.T
-    np.testing.assert_allclose(after.mixture.covariances, expected, rtol=0, atol=1e-3)
+    expected = rotation @ before.state.mixture.covariances @ rotation.T
+    np.testing.assert_allclose(after.state.mixture.covariances, expected, rtol=0, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", MULTIVARIATE)
@@ -263,7 +263,9 @@ def test_the_names_of_components_do_not_matter(iris, name):
     X, y = iris
     one, other = (one_run(X, np.eye(3)[labels], name) for labels in (y, np.array([2, 0, 1])[y]))
     assert other.history[-1] == pytest.approx(one.history[-1], abs=1e-6)
-    np.testing.assert_allclose(other.responsibilities[:, [2, 0, 1]], one.responsibilities, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        other.state.responsibilities[:, [2, 0, 1]], one.state.responsibilities, rtol=0, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-6, 1e6, 1e100])
@@ -285,7 +287,10 @@ def test_weights_count_like_repeated_rows(iris, name):
     repeated = one_run(np.repeat(X, times, axis=0), np.eye(3)[np.repeat(y, times)], name)
     assert weighted.history[-1] == pytest.approx(repeated.history[-1], rel=1e-9)
     np.testing.assert_allclose(
-        np.repeat(weighted.responsibilities, times, axis=0), repeated.responsibilities, rtol=0, atol=1e-6
+        np.repeat(weighted.state.responsibilities, times, axis=0),
+        repeated.state.responsibilities,
+        rtol=0,
+        atol=1e-6,
     )
 
 
@@ -306,12 +311,12 @@ def test_a_run_does_not_depend_on_those_beside_it(name, seed):
     starts[3, :, 0] = 0  # a component without objects: this run fails
     weights = random.integers(4, size=(6, 60)).astype(float)
     together = run_em(X, starts, name, weights=weights, max_iter=50)
-    assert together[3].problem == "a component has lost all its objects"
+    assert together[3].state.problem == "a component has lost all its objects"
     for start, weight, outcome in zip(starts, weights, together, strict=True):
         alone = one_run(X, start, name, weights=weight, max_iter=50)
-        assert outcome.problem == alone.problem
+        assert outcome.state.problem == alone.state.problem
         np.testing.assert_allclose(outcome.history, alone.history, rtol=1e-12)
-        np.testing.assert_allclose(outcome.responsibilities, alone.responsibilities, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(outcome.state.responsibilities, alone.state.responsibilities, rtol=0, atol=1e-9)
 
 
 # Choosing
@@ -328,7 +333,7 @@ def test_bic_chooses_the_model_and_the_number():
     assert model.bic(X) == pytest.approx(model.bic_, rel=1e-10)
     assert model.score(X) == pytest.approx(model.lower_bound_, rel=1e-10)
     assert model.log_likelihood_history_[-1] == pytest.approx(200 * model.lower_bound_)
-    assert len(model.log_likelihood_history_) == model.n_iter_
+    assert len(model.log_likelihood_history_) == model.n_iter_ + 1
     np.testing.assert_array_equal(model.fit_predict(X), model.predict(X))
 
 
@@ -441,7 +446,7 @@ def test_what_is_added_to_variances_does_not_depend_on_how_many_objects_there_ar
     X, _ = blobs(0)
     outcome = one_run(X, np.ones((90, 1)), "VVV", weights=np.full(90, weight), reg_covar=0.5, max_iter=2)
     expected = np.cov(X.T, bias=True) + 0.5 * np.eye(3)
-    np.testing.assert_allclose(outcome.mixture.covariances[0], expected, rtol=1e-10)
+    np.testing.assert_allclose(outcome.state.mixture.covariances[0], expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["EVI", "EVV", "EVE"])
@@ -452,8 +457,10 @@ def test_a_component_that_is_endless_because_it_is_flat_is_no_fit(name):
     for thin, problem in ((1e-2, ""), (1e-8, "a covariance matrix is singular")):
         X[30:] = random.standard_normal((30, 2)) * [1, thin] + [10, 0]
         outcome = one_run(X, start, name, max_iter=20, tol=1e-3)
-        assert outcome.problem == problem
-    assert np.diagonal(outcome.mixture.covariances, axis1=1, axis2=2).max() > 1e4 * np.ptp(X, axis=0).max() ** 2
+        assert outcome.state.problem == problem
+    assert (
+        np.diagonal(outcome.state.mixture.covariances, axis1=1, axis2=2).max() > 1e4 * np.ptp(X, axis=0).max() ** 2
+    )
 
 
 def test_models_that_fail_are_infinite_in_the_table_and_left_out():
@@ -612,6 +619,6 @@ def test_verbose_tells_the_criterion_of_each_model(capsys):
 def test_the_responsibilities_of_em_are_those_of_its_mixture(iris):
     X, y = iris
     outcome = one_run(X, np.eye(3)[y], "VEV")
-    logs, responsibilities = posterior(X, Mixture(*(array[None] for array in outcome.mixture)))
-    np.testing.assert_array_equal(responsibilities[0].T, outcome.responsibilities)
+    logs, responsibilities = posterior(X, Mixture(*(array[None] for array in outcome.state.mixture)))
+    np.testing.assert_array_equal(responsibilities[0].T, outcome.state.responsibilities)
     assert logs.sum() == pytest.approx(outcome.history[-1])

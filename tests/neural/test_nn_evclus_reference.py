@@ -136,9 +136,9 @@ def test_training_from_the_stored_start_ends_no_higher_than_r(case, request):
         tol=0,
         report=None,
     )
-    assert training.objective <= case.scalars["loss_at_returned_param"] * (1 + 1e-9)
+    assert training.state.objective <= case.scalars["loss_at_returned_param"] * (1 + 1e-9)
     with torch.no_grad():
-        assert case.loss(network)().item() == training.objective
+        assert case.loss(network)().item() == training.state.objective
 
 
 def test_the_estimator_ends_no_higher_than_r(case):

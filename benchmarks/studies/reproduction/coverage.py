@@ -49,7 +49,7 @@ def measure(number, seed, n_bootstrap, assumed=ASSUMED, **settings):
         for level in LEVELS:
             bounds = percentile_intervals(probabilities, probabilities, pairs, level)
             start = on_single_clusters(mixture.predict_proba(X), sets)
-            masses = masses_from_intervals(pairs, *bounds, start, sets).masses
+            masses = masses_from_intervals(pairs, *bounds, start, sets).state.masses
             same = CredalPartition(masses, sets).relational(pairs)
             for kind, (low, high) in (("CI", bounds), ("BelPl", (same.same, same.plausibility_same))):
                 inside = float(((low <= truth) & (truth <= high)).mean())

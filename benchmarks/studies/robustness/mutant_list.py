@@ -133,8 +133,8 @@ FROM_THE_REVIEW = [
     ),
     Mutant(
         "cluster/pairwise/stochastic.py",
-        "max(len(state.history) - _FREE_SWEEPS, 0) / 20",
-        "max(len(state.history) - _FREE_SWEEPS, 0) / 2000",
+        "max(len(past) - _FREE_SWEEPS, 0) / 20",
+        "max(len(past) - _FREE_SWEEPS, 0) / 2000",
         "the stochastic solver never comes to rest",
     ),
     Mutant(
@@ -473,7 +473,7 @@ CHOSEN = [
     ),
     Mutant(
         "cluster/pairwise/irqp.py",
-        "lowered <= tol * state.objective",
+        "lowered <= tol * objective",
         "lowered <= tol",
         "where EVCLUS ends depends on the size of the objective",
     ),

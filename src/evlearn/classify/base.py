@@ -15,8 +15,6 @@ from evlearn.classify.labels import Labels, read_labels
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import warn_if_unfinished
-from evlearn.utils.lbfgs import Descent
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_choice
@@ -197,12 +195,3 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         labels = read_labels(y, data, name)
         self.classes_ = labels.classes
         return data, labels
-
-    def _account(self, descent: Descent, max_iter: int) -> None:
-        """Publish how the fit went, and say so if it is not finished."""
-        n_done = len(descent.history) - 1
-        self.objective_ = descent.history[-1]
-        self.objective_history_ = np.array(descent.history)
-        self.n_iter_ = max(n_done, 1)
-        self.converged_ = descent.converged
-        warn_if_unfinished(descent, n_done, max_iter, "the loss")

@@ -10,8 +10,8 @@ from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.labels import Labels, read_share
 from evlearn.classify.neighbor_evidence import first_scales, make_evidence
 from evlearn.partition import CredalPartition
-from evlearn.utils.convergence import whole_or_nothing
-from evlearn.utils.lbfgs import Descent, descend
+from evlearn.utils.convergence import Trace, publish_trace, whole_or_nothing
+from evlearn.utils.lbfgs import lower_by_lbfgs
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, NumbersLike
 from evlearn.utils.validation import check_flag, check_integer, check_real, check_shape
@@ -151,10 +151,10 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         # Without a floor some classes learn that they reach everywhere, and nothing is unknown any more.
         floor = np.minimum(_FLOOR * first_scales(labels, data) / start, 1)
         with one_blas_thread():
-            descent = self._learn(labels, start, floor)
-        self.gamma_ = descent.values * start
+            trace = self._learn(labels, start, floor)
+        self.gamma_ = trace.state * start
         self.focal_sets_ = self._evidence.focal_sets
-        self._account(descent, self.max_iter)
+        publish_trace(self, trace, "the loss", max_iter=self.max_iter)
         return self
 
     def _check_parameters(self) -> None:
@@ -177,7 +177,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
             raise ValueError(f"gamma must be above 0 and finite, got {self.gamma!r}.")
         return np.full(n_scales, given)
 
-    def _learn(self, labels: Labels, start: FloatArray, floor: FloatArray) -> Descent:
+    def _learn(self, labels: Labels, start: FloatArray, floor: FloatArray) -> Trace[FloatArray]:
         """The factors by which the scales change from the start, which do not depend on units."""
         share = read_share(self.loss_lambda, len(labels.classes))
         targets = labels.targets(share)
@@ -190,9 +190,9 @@ class EvidentialKNNClassifier(EvidentialClassifier):
 
         ones = np.ones(len(start))
         if not self.optimize:
-            return Descent(ones, [evaluate(ones)[0]], converged=True)
+            return Trace(ones, [evaluate(ones)[0]], converged=True)
         limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "gradient_tol": _GRADIENT}
-        return descend(evaluate, ones, lower=floor, **limits)
+        return lower_by_lbfgs(evaluate, ones, lower=floor, **limits)
 
     def _masses(self, rows: FloatArray) -> FloatArray:
         width = min(self.n_neighbors, self._n_objects)

@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from evlearn.classify.base import LARGEST, EvidentialClassifier
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_networks import pack, squared_distances, unpack
-from evlearn.utils.convergence import warn_of_collapse
-from evlearn.utils.lbfgs import Descent, descend
+from evlearn.utils.convergence import Trace, best_of, publish_trace, warn_of_collapse
+from evlearn.utils.lbfgs import lower_by_lbfgs
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_flag, check_integer, check_real, refuse_remote
@@ -44,10 +44,10 @@ class PrototypeClassifier(EvidentialClassifier):
         spread = data.std(axis=0) if self.standardize else np.ones(data.shape[1])
         self._unit = np.where(spread > 0, spread, 1)
         with one_blas_thread():
-            network, descent, learned = self._train(self._enter(data), labels)
-        self._network = network
-        self.prototypes_ = network.prototypes * self._unit + self._centre
-        self._account(descent, self.max_iter)
+            trace, learned = self._train(self._enter(data), labels)
+        self._network = trace.state
+        self.prototypes_ = trace.state.prototypes * self._unit + self._centre
+        publish_trace(self, trace, "the loss", max_iter=self.max_iter)
         if not learned:
             warn_of_collapse(
                 f"after {_RESTARTS} more starts, {type(self).__name__} says hardly more of the training samples "
@@ -66,11 +66,11 @@ class PrototypeClassifier(EvidentialClassifier):
         """The coordinates of the network, in which squares do not overflow."""
         return np.asarray(np.clip((data - self._centre) / self._unit, -LARGEST, LARGEST))
 
-    def _train(self, data: FloatArray, labels: Labels) -> tuple[Any, Descent, bool]:
+    def _train(self, data: FloatArray, labels: Labels) -> tuple[Trace[Any], bool]:
         """The best of all starts, and whether it has learned anything: if none has, there are some more."""
         random = check_random_state(self.random_state)
         loss = self._make_loss(data, labels)
-        trained: list[tuple[Any, Descent]] = []
+        trained: list[Trace[Any]] = []
         learned = False
         while len(trained) < self.n_init or (not learned and len(trained) < self.n_init + _RESTARTS):
             start = self._start(data, labels, random)
@@ -79,14 +79,14 @@ class PrototypeClassifier(EvidentialClassifier):
                 value, gradient = loss.evaluate(unpack(values, start))
                 return value, pack(gradient)
 
-            descent = descend(evaluate, pack(start), tol=self.tol, max_iter=self.max_iter, gradient_tol=_GRADIENT)
-            trained.append((unpack(descent.values, start), descent))
-            network, best = min(trained, key=lambda one: one[1].history[-1])
-            learned = self._has_learned(network, data, labels)
-            if descent.interrupted:
+            limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "gradient_tol": _GRADIENT}
+            trace = lower_by_lbfgs(evaluate, pack(start), **limits)
+            trained.append(trace.at(unpack(trace.state, start)))
+            best = best_of(trained)
+            learned = self._has_learned(best.state, data, labels)
+            if best.interrupted:
                 break
-        best.interrupted = trained[-1][1].interrupted
-        return network, best, learned
+        return best, learned
 
     def _has_learned(self, network: Any, data: FloatArray, labels: Labels) -> bool:
         """Whether the squared error of the probabilities is well below that of the shares of the classes."""

@@ -10,13 +10,13 @@ from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.focal_families import make_focal_sets, random_masses
-from evlearn.cluster.pairwise.irqp import Descent, Report
+from evlearn.cluster.pairwise.irqp import Swept
 from evlearn.cluster.pairwise.partners import ALL_PAIRS_UP_TO, check_partners, choose_pairs
 from evlearn.ensemble.fusion import RULES, fuse
 from evlearn.ensemble.recovery import recover
 from evlearn.partition import CredalPartition, PairMasses, align_clusters, as_credal
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import warn_if_unfinished
+from evlearn.utils.convergence import Report, Trace, warn_if_unfinished
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
@@ -104,10 +104,10 @@ def combine_partitions(
         "tol": tol,
         "max_iter": max_iter,
     }
-    state = combine(members, sets, random=check_random_state(random_state), **settings)
-    warn_if_unfinished(state, len(state.history), max_iter, "the objective", steps="sweeps")
+    trace = combine(members, sets, random=check_random_state(random_state), **settings)
+    warn_if_unfinished(trace, trace.n_iter, max_iter, "the objective", steps="sweeps")
     names = next((one.object_index for one in members if one.object_index is not None), None)
-    return numbered_like(CredalPartition(state.masses, sets, names, validate=False), members)
+    return numbered_like(CredalPartition(trace.state.masses, sets, names, validate=False), members)
 
 
 def check_combination(rule: Any, n_clusters: Any, n_partners: Any, n_init: Any, tol: Any, max_iter: Any) -> None:
@@ -162,7 +162,7 @@ def combine(
     max_iter: int,
     random: np.random.RandomState,
     report: Report | None = None,
-) -> Descent:
+) -> Trace[Swept]:
     """The masses that say about pairs of objects what the members say together.
 
     Parameters
@@ -180,7 +180,7 @@ def combine(
 
     Returns
     -------
-    Descent
+    Trace
         Where the best start ended.
     """
     n_objects = members[0].n_objects
@@ -191,10 +191,10 @@ def combine(
     starts += [random_masses(n_objects, len(focal_sets), random) for _ in range(needed)]
     with one_blas_thread():
         first = [recover(pairs, statements, focal_sets, one, tol=tol, max_iter=_FIRST_SWEEPS) for one in starts]
-        best = min(first, key=lambda state: state.objective)
+        best = min(first, key=lambda one: one.objective)
         if best.interrupted or best.converged:
             return best
-        return recover(pairs, statements, focal_sets, best.masses, tol=tol, max_iter=max_iter, report=report)
+        return recover(pairs, statements, focal_sets, best.state.masses, tol=tol, max_iter=max_iter, report=report)
 
 
 def numbered_like(partition: CredalPartition, members: Sequence[CredalPartition]) -> CredalPartition:

@@ -15,7 +15,7 @@ from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.base import with_seed
-from evlearn.cluster.pairwise.irqp import Descent, stratified
+from evlearn.cluster.pairwise.irqp import stratified
 from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
 from evlearn.ensemble.combination import check_combination, choose_sets, combine, numbered_like
 from evlearn.ensemble.fusion import fuse
@@ -23,7 +23,7 @@ from evlearn.ensemble.recovery import recover_rows
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition
 from evlearn.partition.relational import masses_of_block
-from evlearn.utils.convergence import warn_if_unfinished, whole_or_nothing
+from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.typing import ClustererLike, FloatArray, RandomSeed
 from evlearn.utils.validation import check_flag, check_range, refuse_remote
 
@@ -88,8 +88,8 @@ class CredalEnsemble(RowwiseClusterer):
         The number of clusters.
     objective_ : float
         The mean squared distance, over pairs, between what the result says and what the members say together.
-    objective_history_ : ndarray of shape (n_sweeps,)
-        The objective after each sweep.
+    objective_history_ : ndarray of shape (n_iterations + 1,)
+        The objective before the first sweep, and after each.
     n_iter_ : int
         The number of sweeps.
     converged_ : bool
@@ -175,7 +175,7 @@ class CredalEnsemble(RowwiseClusterer):
         self.clusterers_ = list(Parallel(n_jobs=self.n_jobs)(delayed(_fitted)(one, data) for one in seeded))
         self.partitions_ = [fitted_partition(clusterer, data) for clusterer in self.clusterers_]
         sets = choose_sets(self.partitions_, self.focal_sets, self.n_clusters, self.include_omega)
-        state = combine(
+        trace = combine(
             self.partitions_,
             sets,
             rule=self.rule,
@@ -186,9 +186,9 @@ class CredalEnsemble(RowwiseClusterer):
             random=random,
             report=self._report if self.verbose else None,
         )
-        self._publish_combination(state, sets, random)
+        self._publish_combination(trace.state.masses, sets, random)
         self._name_objects(X)
-        warn_if_unfinished(state, self.n_iter_, self.max_iter, "the objective", steps="sweeps")
+        publish_trace(self, trace, "the objective", max_iter=self.max_iter, steps="sweeps")
         return self
 
     def _read(self, X: Any, *, reset: bool) -> FloatArray:
@@ -212,13 +212,9 @@ class CredalEnsemble(RowwiseClusterer):
         check_flag("include_omega", self.include_omega)
         check_combination(self.rule, self.n_clusters, self.n_partners, self.n_init, self.tol, self.max_iter)
 
-    def _publish_combination(self, state: Descent, sets: FocalSets, random: np.random.RandomState) -> None:
-        self._publish(numbered_like(CredalPartition(state.masses, sets, validate=False), self.partitions_))
+    def _publish_combination(self, masses: FloatArray, sets: FocalSets, random: np.random.RandomState) -> None:
+        self._publish(numbered_like(CredalPartition(masses, sets, validate=False), self.partitions_))
         self.n_clusters_ = sets.frame_size
-        self.objective_ = state.objective
-        self.objective_history_ = np.array(state.history)
-        self.n_iter_ = len(state.history)
-        self.converged_ = state.converged
         chosen = stratified(self.labels_, _REFERENCE_OBJECTS, random)
         self._model = EnsembleModel(
             clusterers=self.clusterers_,

@@ -13,11 +13,12 @@ problems find the partition, as in EVCLUS.
 import numpy as np
 
 from evlearn.belief import FocalSets
-from evlearn.cluster.pairwise.irqp import Descent, Report, descend, rows_against
+from evlearn.cluster.pairwise.irqp import Swept, rows_against, sweep_masses
 from evlearn.cluster.pairwise.pair_graph import pairs_with_targets
 from evlearn.ensemble.fusion import PAIR_FRAME
 from evlearn.partition import PairMasses
 from evlearn.partition.relational import pair_forms
+from evlearn.utils.convergence import Report, Trace
 from evlearn.utils.typing import FloatArray, IntArray
 
 
@@ -69,7 +70,7 @@ def recover(
     tol: float,
     max_iter: int,
     report: Report | None = None,
-) -> Descent:
+) -> Trace[Swept]:
     """The masses whose statements about pairs are nearest to the given ones.
 
     Parameters
@@ -91,10 +92,10 @@ def recover(
 
     Returns
     -------
-    Descent
+    Trace
         Where it ended; the objective is the mean squared distance over the pairs.
     """
-    return descend(
+    return sweep_masses(
         pairs_with_targets(pairs, targets_of(statements), len(start)),
         start,
         focal_sets,

@@ -1,17 +1,14 @@
 """What the transformers share: features that are linear in attributes, or in values of a kernel."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evlearn.metric_learning.pair_loss import Outcome
-from evlearn.utils.convergence import warn_if_unfinished
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
 
@@ -178,16 +175,6 @@ class LearnsFromPairs:
     def _reporter(self) -> Callable[[int, float], None]:
         name = type(self).__name__
         return lambda iteration, loss: print(f"{name} iteration {iteration:>4}   loss {loss:.9g}", flush=True)
-
-    def _account(self, outcome: Outcome) -> Self:
-        """Publish how the fit went, and say so if it is not finished."""
-        self.loss_ = outcome.loss
-        self.loss_history_: npt.NDArray[np.float64] = np.array(outcome.history)
-        self.n_iter_ = max(len(outcome.history) - 1, 1)
-        self.converged_ = outcome.converged
-        n_done = len(outcome.history) - 1
-        warn_if_unfinished(outcome, n_done, self.max_iter, "the loss")
-        return self
 
 
 def _with_required_y(tags: Any) -> Any:

@@ -11,7 +11,7 @@ from evlearn.metric_learning.directions import kernel_coordinates
 from evlearn.metric_learning.features import KernelFeatures, LearnsFromPairs
 from evlearn.metric_learning.pair_loss import best_descent, only_constrained
 from evlearn.metric_learning.supervision import known_pairs
-from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import Metric, RandomSeed
 
@@ -58,9 +58,9 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         The weights of the kernels in each feature.
     support_ : ndarray of int of shape (n_support,)
         The objects that have constraints: the kernels are around these.
-    loss_ : float
+    objective_ : float
         The loss.
-    loss_history_ : ndarray of shape (n_iterations + 1,)
+    objective_history_ : ndarray of shape (n_iterations + 1,)
         The loss before the first and after each iteration.
     n_iter_ : int
         The number of iterations.
@@ -149,9 +149,10 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
             # Coordinates in which kernels are plain products: in these, L-BFGS is well scaled.
             kernel = self._kernel_among(data, objects)
             coordinates, to_dual = kernel_coordinates(kernel, float(np.abs(kernel).max()))
-            outcome = best_descent(coordinates, pairs, random, **self._settings())
-        self._publish(data, objects, np.asarray(outcome.components @ to_dual.T))
-        return self._account(outcome)
+            trace = best_descent(coordinates, pairs, random, **self._settings())
+        self._publish(data, objects, np.asarray(trace.state @ to_dual.T))
+        publish_trace(self, trace, "the loss", max_iter=self.max_iter)
+        return self
 
 
 __all__ = ["KernelPCCA"]

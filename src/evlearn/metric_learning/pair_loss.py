@@ -1,6 +1,5 @@
 """What PCCA minimises: must-links should be shorter than one, and cannot-links longer."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,8 @@ from scipy.special import expit
 
 from evlearn.constraints import PairwiseConstraints
 from evlearn.metric_learning.directions import span
-from evlearn.utils import lbfgs
+from evlearn.utils.convergence import Report, Trace, best_of
+from evlearn.utils.lbfgs import lower_by_lbfgs
 from evlearn.utils.typing import FloatArray, IntArray
 
 _START = 1e-3
@@ -138,41 +138,14 @@ class PairLoss:
         return np.asarray(_START * components * (known / np.where(known, lengths, 1))[:, None])
 
 
-@dataclass
-class Outcome:
-    """Where a descent ended.
-
-    Parameters
-    ----------
-    components : ndarray of shape (n_components, n_coordinates)
-        The linear map.
-    history : list of float
-        The loss before the first and after each iteration.
-    converged : bool
-        Whether it settled.
-    interrupted : bool
-        Whether the user stopped it.
-    """
-
-    components: FloatArray
-    history: list[float]
-    converged: bool = False
-    interrupted: bool = False
-
-    @property
-    def loss(self) -> float:
-        """The loss at the end."""
-        return self.history[-1]
-
-
-def descend(
+def lower_pair_loss(
     loss: PairLoss,
     start: FloatArray,
     *,
     tol: float,
     max_iter: int,
-    report: Callable[[int, float], None] | None = None,
-) -> Outcome:
+    report: Report | None = None,
+) -> Trace[FloatArray]:
     """Minimise the loss by L-BFGS.
 
     Parameters
@@ -190,7 +163,7 @@ def descend(
 
     Returns
     -------
-    Outcome
+    Trace
         Where it ended, interrupted or not.
     """
 
@@ -199,10 +172,10 @@ def descend(
         return value, gradient.ravel()
 
     gradient_tol = _GRADIENT * len(loss.signs)
-    found = lbfgs.descend(
+    trace = lower_by_lbfgs(
         evaluate, start.ravel(), tol=tol, max_iter=max_iter, gradient_tol=gradient_tol, report=report
     )
-    return Outcome(found.values.reshape(start.shape), found.history, found.converged, found.interrupted)
+    return trace.at(trace.state.reshape(start.shape))
 
 
 def best_descent(
@@ -215,8 +188,8 @@ def best_descent(
     n_init: int,
     tol: float,
     max_iter: int,
-    report: Callable[[int, float], None] | None = None,
-) -> Outcome:
+    report: Report | None = None,
+) -> Trace[FloatArray]:
     """The best of several descents from random starts.
 
     Parameters
@@ -234,11 +207,11 @@ def best_descent(
     n_init : int
         The number of starts.
     tol, max_iter, report
-        As for `descend`.
+        As for `lower_pair_loss`.
 
     Returns
     -------
-    Outcome
+    Trace
         The one with the lowest loss. Its map is that of the coordinates as they are.
     """
     centred, basis = span(coordinates)
@@ -249,18 +222,16 @@ def best_descent(
     unit = float(np.abs(centred).max(initial=0)) or 1.0
     unit *= _typical_length(PairLoss.of(centred / unit, constraints, beta)) or 1.0
     loss = PairLoss.of(centred / unit, constraints, beta)
-    outcomes: list[Outcome] = []
+    traces: list[Trace[FloatArray]] = []
     for _ in range(n_init):
         start = loss.random_start(n_components, random)
-        if not outcomes:
+        if not traces:
             start = loss.steepest_start(n_components) + _NOISE * start
-        outcomes.append(descend(loss, start, tol=tol, max_iter=max_iter, report=report))
-        if outcomes[-1].interrupted:
+        traces.append(lower_pair_loss(loss, start, tol=tol, max_iter=max_iter, report=report))
+        if traces[-1].interrupted:
             break
-    best = min(outcomes, key=lambda one: one.loss)
-    best.components = best.components / unit if basis is None else best.components / unit @ basis.T
-    best.interrupted = outcomes[-1].interrupted
-    return best
+    best = best_of(traces)
+    return best.at(best.state / unit if basis is None else best.state / unit @ basis.T)
 
 
 def only_constrained(constraints: PairwiseConstraints) -> tuple[IntArray, PairwiseConstraints]:

@@ -9,7 +9,7 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.metric_learning.features import LearnsFromPairs, LinearFeatures
 from evlearn.metric_learning.pair_loss import best_descent, only_constrained
 from evlearn.metric_learning.supervision import known_pairs
-from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import RandomSeed
 
@@ -43,9 +43,9 @@ class PCCA(LearnsFromPairs, LinearFeatures):
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The weights of the attributes in each feature.
-    loss_ : float
+    objective_ : float
         The loss.
-    loss_history_ : ndarray of shape (n_iterations + 1,)
+    objective_history_ : ndarray of shape (n_iterations + 1,)
         The loss before the first and after each iteration.
     n_iter_ : int
         The number of iterations.
@@ -122,9 +122,10 @@ class PCCA(LearnsFromPairs, LinearFeatures):
         random = check_random_state(self.random_state)
         objects, pairs = only_constrained(known_pairs(constraints, y, data, random, type(self).__name__))
         with one_blas_thread():
-            outcome = best_descent(data[objects], pairs, random, **self._settings())
-        self.components_ = outcome.components
-        return self._account(outcome)
+            trace = best_descent(data[objects], pairs, random, **self._settings())
+        self.components_ = trace.state
+        publish_trace(self, trace, "the loss", max_iter=self.max_iter)
+        return self
 
 
 __all__ = ["PCCA"]

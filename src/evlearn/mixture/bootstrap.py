@@ -10,12 +10,12 @@ from joblib import delayed
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from evlearn.mixture.em import NOWHERE, Mixture, Outcome, posterior, run_em, runs_at_a_time
+from evlearn.mixture.em import NOWHERE, Fitted, Mixture, posterior, run_em, runs_at_a_time
 from evlearn.mixture.parsimonious_gaussian_mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.search import bic, simplest
 from evlearn.mixture.units import Units
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import warn_caller
+from evlearn.utils.convergence import Trace, warn_caller
 from evlearn.utils.parallel import one_blas_thread, run_jobs
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape
@@ -210,7 +210,7 @@ def _gaussian_part(
             starts = np.broadcast_to(start, (len(missing), *start.shape))
             fitted = [run_em(X, starts, model, weights=weights, **settings) for model in models]
             for place, *outcomes in zip(missing, *fitted, strict=True):
-                found[place] = _best_of(outcomes, models, len(X))
+                found[place] = _best_fit(outcomes, models, len(X))
             missing = [place for place in missing if found[place].problem]
             if not missing:
                 mixture = Mixture(
@@ -224,14 +224,15 @@ def _gaussian_part(
     )
 
 
-def _best_of(outcomes: Sequence[Outcome], models: Sequence[str], n_objects: int) -> Outcome:
-    """The outcome of lowest BIC, or one that failed if all did."""
+def _best_fit(outcomes: Sequence[Trace[Fitted]], models: Sequence[str], n_objects: int) -> Fitted:
+    """The fit of lowest BIC, or one that failed if all did."""
 
-    def criterion(pair: tuple[Outcome, str]) -> float:
+    def criterion(pair: tuple[Trace[Fitted], str]) -> float:
         outcome, model = pair
-        return np.inf if outcome.problem else bic(outcome.history[-1], model, outcome.mixture, n_objects)
+        fitted = outcome.state
+        return np.inf if fitted.problem else bic(outcome.objective, model, fitted.mixture, n_objects)
 
-    return min(zip(outcomes, models, strict=True), key=criterion)[0]
+    return min(zip(outcomes, models, strict=True), key=criterion)[0].state
 
 
 def _warn_of_refused(drawn: int, fitted: int, models: Sequence[str]) -> None:

@@ -7,10 +7,12 @@ besides arithmetic is paid once for all of them.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import rel_entr
 
 from evlearn.kernels.gaussian import expectations, moments
 from evlearn.mixture.covariance_models import BALLS, MODELS, raised
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.convergence import Trace
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import REMOTE
 
@@ -43,8 +45,8 @@ class Mixture(NamedTuple):
     covariances: FloatArray
 
 
-class Outcome(NamedTuple):
-    """Where a run of EM ended.
+class Fitted(NamedTuple):
+    """What a run of EM has found.
 
     Attributes
     ----------
@@ -52,23 +54,14 @@ class Outcome(NamedTuple):
         The mixture.
     responsibilities : ndarray of shape (n_samples, n_components)
         The probabilities of the components, for each object.
-    history : ndarray of shape (n_iterations,)
-        The log-likelihood after each iteration.
-    converged : bool
-        Whether it settled.
     problem : str
         Why it failed: the likelihood has no maximum where a component shrinks to fewer dimensions than the data
         have. Empty if it did not.
-    interrupted : bool, default=False
-        Whether the user stopped the search before all other models were tried.
     """
 
     mixture: Mixture
     responsibilities: FloatArray
-    history: FloatArray
-    converged: bool
     problem: str
-    interrupted: bool = False
 
 
 def run_em(
@@ -81,7 +74,7 @@ def run_em(
     max_iter: int = 500,
     reg_covar: float = 0.0,
     floor: FloatArray | None = None,
-) -> list[Outcome]:
+) -> list[Trace[Fitted]]:
     """Raise the likelihoods of mixtures until they settle, each from given responsibilities.
 
     Nothing is checked, so that it can be called many times. Give data that are centred and neither tiny nor huge.
@@ -109,8 +102,9 @@ def run_em(
 
     Returns
     -------
-    list of Outcome
-        Where each run ended. It does not depend on the other runs.
+    list of Trace
+        Where each run ended, which does not depend on the other runs. The history is that of the log-likelihood,
+        which goes up; before the first iteration it is the lower bound that the given responsibilities leave.
     """
     n_runs = len(responsibilities)
     if floor is not None and model in BALLS:
@@ -133,21 +127,28 @@ def run_em(
             if not len(runs):
                 break
             state = side_by_side.maximise(runs, model, state, reg_covar)
+            given = None if any(histories) else side_by_side.shares[runs]
             singular, values = side_by_side.expect(runs, reg_covar)
+            if given is not None:
+                bounds = values - side_by_side.divergence(runs, given)
+                for run, bound in zip(runs[~singular], bounds[~singular], strict=True):
+                    histories[run].append(bound)
             values = values[~singular]
             drop(singular, "a covariance matrix is singular")
             for run, value in zip(runs, values, strict=True):
                 history = histories[run]
-                converged[run] = bool(history) and value - history[-1] < tol * side_by_side.totals[run]
+                converged[run] = len(history) > 1 and value - history[-1] < tol * side_by_side.totals[run]
                 history.append(value)
             drop(converged[runs], "")
     return [
-        Outcome(
-            Mixture(*(array[run] for array in side_by_side.mixtures)),
-            side_by_side.shares[run].T,
-            np.array(histories[run]),
+        Trace(
+            Fitted(
+                Mixture(*(array[run] for array in side_by_side.mixtures)),
+                side_by_side.shares[run].T,
+                problems[run],
+            ),
+            histories[run] or [-np.inf],
             bool(converged[run]),
-            problems[run],
         )
         for run in range(n_runs)
     ]
@@ -202,6 +203,11 @@ class _Runs:
         values = (self.logs[runs] * (self.weights if len(self.weights) == 1 else self.weights[runs])).sum(axis=1)
         return endless | self.singular[runs].astype(bool), values
 
+    def divergence(self, runs: IntArray, before: FloatArray) -> FloatArray:
+        """How far the responsibilities of runs are from others, as Kullback and Leibler measure it."""
+        terms = rel_entr(before, np.maximum(self.shares[runs], np.finfo(float).tiny)).sum(axis=1)
+        return np.asarray((terms * (self.weights if len(self.weights) == 1 else self.weights[runs])).sum(axis=1))
+
 
 def runs_at_a_time(n_objects: int, n_components: int) -> int:
     """How many runs to give to `run_em`: as many as stay near the processor.
@@ -252,4 +258,4 @@ def posterior(X: FloatArray, mixtures: Mixture) -> tuple[FloatArray, FloatArray]
     return logs, shares
 
 
-__all__ = ["NOWHERE", "Mixture", "Outcome", "posterior", "run_em", "runs_at_a_time"]
+__all__ = ["NOWHERE", "Fitted", "Mixture", "posterior", "run_em", "runs_at_a_time"]

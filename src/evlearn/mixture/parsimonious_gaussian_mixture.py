@@ -1,6 +1,7 @@
 """ParsimoniousGaussianMixture: Gaussian mixtures whose covariances share what the data let them share."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
@@ -10,11 +11,11 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL, n_free_parameters
-from evlearn.mixture.em import Mixture, Outcome, posterior
+from evlearn.mixture.em import Fitted, Mixture, posterior
 from evlearn.mixture.search import Candidate, Settings, bic, least_variances, search
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
-from evlearn.utils.convergence import warn_if_unfinished, warn_of_collapse, whole_or_nothing
+from evlearn.utils.convergence import Trace, warn_if_unfinished, warn_of_collapse, whole_or_nothing
 from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
 
@@ -94,8 +95,9 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         The numbers of components that were tried: the columns of `bic_table_`.
     lower_bound_ : float
         The mean log-likelihood of an object.
-    log_likelihood_history_ : ndarray of shape (n_iterations,)
-        The log-likelihood of all objects after each iteration.
+    log_likelihood_history_ : ndarray of shape (n_iterations + 1,)
+        The log-likelihood of all objects after each iteration; and before the first a lower bound of it, which is
+        that of the responsibilities of the start.
     n_iter_ : int
         The number of iterations of the best start.
     converged_ : bool
@@ -344,7 +346,9 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         (number,) = self.component_numbers_
         return {number: [_given_responsibilities(self.init, len(coordinates), number)]}
 
-    def _choose(self, candidates: dict[tuple[str, int], Candidate], n_objects: int, offset: float) -> Outcome:
+    def _choose(
+        self, candidates: dict[tuple[str, int], Candidate], n_objects: int, offset: float
+    ) -> Trace[Fitted]:
         """The outcome of lowest BIC; `offset` leads back to the units of the data."""
         shape = len(self.covariance_models_), len(self.component_numbers_)
         self.bic_table_ = np.full(shape, np.inf)
@@ -352,8 +356,8 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
             for j, number in enumerate(self.component_numbers_):
                 outcome, reason = candidates[model, number]
                 if outcome is not None:
-                    likelihood = outcome.history[-1] - offset
-                    self.bic_table_[i, j] = bic(likelihood, model, outcome.mixture, n_objects)
+                    likelihood = outcome.objective - offset
+                    self.bic_table_[i, j] = bic(likelihood, model, outcome.state.mixture, n_objects)
                 if self.verbose:
                     value = reason if outcome is None else f"BIC {self.bic_table_[i, j]:.3f}"
                     print(f"{model}, {number} components: {value}")
@@ -364,7 +368,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         best, reason = candidates[self.model_, self.n_components_]
         if best is None:
             self._refuse(reason)
-        return best._replace(history=best.history - offset)
+        return replace(best, history=[one - offset for one in best.history])
 
     def _refuse(self, reason: str) -> NoReturn:
         raise ValueError(
@@ -373,12 +377,12 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
             "fewer components, a simpler model such as 'EII', or reg_covar=1e-6 times the variance of the data."
         )
 
-    def _publish(self, best: Outcome, n_objects: int, units: Units) -> None:
-        self.weights_, self.means_, self.covariances_ = units.mixture_from(best.mixture)
+    def _publish(self, best: Trace[Fitted], n_objects: int, units: Units) -> None:
+        self.weights_, self.means_, self.covariances_ = units.mixture_from(best.state.mixture)
         self.n_parameters_ = n_free_parameters(self.model_, *self.means_.shape)
-        self.log_likelihood_history_ = best.history
-        self.lower_bound_ = float(best.history[-1] / n_objects)
-        self.n_iter_ = len(best.history)
+        self.log_likelihood_history_ = np.array(best.history)
+        self.lower_bound_ = float(best.objective / n_objects)
+        self.n_iter_ = best.n_iter
         self.converged_ = best.converged
         self._interrupted = best.interrupted
 

@@ -1,14 +1,16 @@
 """All models with all numbers of components, each from all starts: the mixtures among which BIC chooses."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from joblib import delayed
 
 from evlearn.mixture.covariance_models import n_free_parameters
-from evlearn.mixture.em import Mixture, Outcome, run_em, runs_at_a_time
+from evlearn.mixture.em import Fitted, Mixture, run_em, runs_at_a_time
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.convergence import Trace
 from evlearn.utils.parallel import one_blas_thread, run_jobs
 from evlearn.utils.typing import FloatArray
 
@@ -21,13 +23,13 @@ class Candidate(NamedTuple):
 
     Attributes
     ----------
-    outcome : Outcome or None
+    outcome : Trace or None
         Where EM ended, without responsibilities.
     reason : str
         Why there is none.
     """
 
-    outcome: Outcome | None
+    outcome: Trace[Fitted] | None
     reason: str
 
 
@@ -161,7 +163,7 @@ def _within(X: FloatArray, start: FloatArray) -> FloatArray:
 
 def _stopped(candidate: Candidate) -> Candidate:
     outcome = candidate.outcome
-    return candidate if outcome is None else candidate._replace(outcome=outcome._replace(interrupted=True))
+    return candidate if outcome is None else candidate._replace(outcome=replace(outcome, interrupted=True))
 
 
 def _best_of_starts(
@@ -174,10 +176,10 @@ def _best_of_starts(
         for some in row_blocks(len(starts), runs_at_a_time(len(X), number)):
             first = np.stack([start if start.ndim == 2 else np.eye(number)[start] for start in starts[some]])
             for outcome in run_em(X, first, model, floor=floor, **how):
-                if outcome.problem:
-                    reason = outcome.problem
-                elif best is None or outcome.history[-1] > best.history[-1]:
-                    best = outcome._replace(responsibilities=np.empty((0, number)))
+                if outcome.state.problem:
+                    reason = outcome.state.problem
+                elif best is None or outcome.objective > best.objective:
+                    best = outcome.at(outcome.state._replace(responsibilities=np.empty((0, number))))
     return Candidate(best, reason)
 
 

@@ -5,14 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 
-from evlearn.utils.typing import FloatArray
-
-Labels = NDArray[np.intp]
+from evlearn.utils.typing import FloatArray, IntArray
 
 # Ward's method looks at all pairs: of so many objects at most, and the others follow the nearest mean.
 WARD_OBJECTS = 2000
@@ -20,7 +17,7 @@ WARD_OBJECTS = 2000
 
 def first_partitions(
     X: FloatArray, numbers: Sequence[int], n_init: int, random: np.random.RandomState
-) -> dict[int, list[Labels]]:
+) -> dict[int, list[IntArray]]:
     """Partitions to start from, for each number of components.
 
     Parameters
@@ -42,7 +39,7 @@ def first_partitions(
     """
     spaces = _spaces(X)
     several = [number for number in numbers if number > 1]
-    found: dict[int, list[Labels]] = {number: [] for number in several}
+    found: dict[int, list[IntArray]] = {number: [] for number in several}
     for start in range(n_init if several else 0):
         space = spaces[start % len(spaces)]
         made = _ward(space, several, random) if start < len(spaces) else _k_means(space, several, random)
@@ -63,7 +60,7 @@ def _spaces(X: FloatArray) -> list[FloatArray]:
     return [X, standardised, half_whitened if kept.any() else standardised]
 
 
-def _ward(X: FloatArray, numbers: Sequence[int], random: np.random.RandomState) -> dict[int, Labels]:
+def _ward(X: FloatArray, numbers: Sequence[int], random: np.random.RandomState) -> dict[int, IntArray]:
     # Imported here, so that those who need no mixture need not wait for it.
     from scipy.cluster.hierarchy import linkage
 
@@ -77,7 +74,7 @@ def _ward(X: FloatArray, numbers: Sequence[int], random: np.random.RandomState) 
     return {number: _nearest_mean(X, chosen, labels, number) for number, labels in partitions.items()}
 
 
-def _cut(tree: FloatArray, number: int) -> Labels:
+def _cut(tree: FloatArray, number: int) -> IntArray:
     """Clusters numbered in the order of their first objects."""
     from scipy.cluster.hierarchy import cut_tree, fcluster
 
@@ -88,13 +85,13 @@ def _cut(tree: FloatArray, number: int) -> Labels:
     return np.asarray(first.argsort().argsort()[inverse], dtype=np.intp)
 
 
-def _nearest_mean(X: FloatArray, chosen: Labels, labels: Labels, number: int) -> Labels:
+def _nearest_mean(X: FloatArray, chosen: IntArray, labels: IntArray, number: int) -> IntArray:
     means = np.array([X[chosen[labels == k]].mean(axis=0) for k in range(number)])
-    nearest: Labels = pairwise_distances_argmin(X, means)
+    nearest: IntArray = pairwise_distances_argmin(X, means)
     return nearest
 
 
-def _k_means(X: FloatArray, numbers: Sequence[int], random: Any) -> dict[int, Labels]:
+def _k_means(X: FloatArray, numbers: Sequence[int], random: Any) -> dict[int, IntArray]:
     with warnings.catch_warnings():
         # Fewer distinct objects than clusters: the empty cluster is noticed later.
         warnings.simplefilter("ignore", ConvergenceWarning)

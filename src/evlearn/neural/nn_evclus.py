@@ -39,9 +39,9 @@ from evlearn.neural.problem import Problem
 from evlearn.neural.reading import Reader, make_reader, some, take
 from evlearn.neural.side_information import Known, find_guides, read_known
 from evlearn.neural.starts import example_masses, imitate
-from evlearn.neural.training import Batches, Training, known_loss, own_draws, train_in_batches, train_whole
+from evlearn.neural.training import Batches, Best, known_loss, own_draws, train_in_batches, train_whole
 from evlearn.utils.checkpoints import Checkpoint, identity_of
-from evlearn.utils.convergence import warn_if_unfinished, whole_or_nothing
+from evlearn.utils.convergence import Trace, publish_trace, whole_or_nothing
 from evlearn.utils.parallel import SharedLimit
 from evlearn.utils.typing import DataLike, EstimatorLike, FloatArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
@@ -174,9 +174,11 @@ class NNEVCLUS(RowwiseClusterer):
     d0_ : float
         The dissimilarity used for `d0`.
     objective_ : float
-        The loss of the result; with mini-batches the mean over the best epoch, or that of held-out pairs.
-    objective_history_ : ndarray of shape (n_values,)
-        The loss at the start and after each ten iterations, or after each epoch.
+        The loss of the result, the lowest after every tenth iteration; with mini-batches the mean over the best
+        epoch, or that of held-out pairs.
+    objective_history_ : ndarray of shape (n_iterations + 1,)
+        The loss before the first iteration or epoch, and after each. Before the first epoch it is that of a few
+        mini-batches.
     n_iter_ : int
         The number of iterations or epochs.
     converged_ : bool
@@ -389,7 +391,7 @@ class NNEVCLUS(RowwiseClusterer):
         solver = self._solver(len(rows), is_elsewhere(X))
         problem = self._pose(X, rows, self._like(solver), labels, constraints, dissimilarities, random)
         partners = self._partners(len(rows), random) if solver != "rmsprop" else None
-        best: tuple[Training, EvidentialNetwork] | None = None
+        best: tuple[Trace[Best], EvidentialNetwork] | None = None
         for seed in random.randint(np.iinfo(np.int32).max, size=self.n_init):
             draws = own_draws(int(seed), problem.losses.conflict.device)
             with nullcontext() if self.network is None else draws:
@@ -397,15 +399,15 @@ class NNEVCLUS(RowwiseClusterer):
                 if self.init == "evclus":
                     imitate(network, problem.objects, *example_masses(problem, np.random.RandomState(seed)))
                 if solver == "rmsprop":
-                    training = self._in_batches(network, problem, int(seed))
+                    trace = self._in_batches(network, problem, int(seed))
                 else:
-                    training = self._whole(network, problem, partners, solver)
-            if best is None or training.objective < best[0].objective:
-                best = (training, network)
-            if training.interrupted:
+                    trace = self._whole(network, problem, partners, solver)
+            if best is None or trace.state.objective < best[0].state.objective:
+                best = (trace, network)
+            if trace.interrupted:
                 break
         assert best is not None
-        if not (np.isfinite(best[0].objective) or best[0].interrupted):
+        if not (np.isfinite(best[0].state.objective) or best[0].interrupted):
             raise ValueError(
                 f"the loss was never a finite number, with d0={problem.transform.d0:.3g}; lower learning_rate, l2 "
                 "or xi where you raised them, or change the scale of X or d0."
@@ -541,7 +543,7 @@ class NNEVCLUS(RowwiseClusterer):
         sizes = [int(size) for size in np.atleast_1d(hidden)]
         return layers(len(reader.scale), sizes, len(focal_sets))
 
-    def _whole(self, network: EvidentialNetwork, problem: Problem, partners: Any, solver: str) -> Training:
+    def _whole(self, network: EvidentialNetwork, problem: Problem, partners: Any, solver: str) -> Trace[Best]:
         """All objects at once."""
         objects, losses, known = problem.objects, problem.losses, problem.known
         everybody = np.arange(objects.n_objects)
@@ -563,7 +565,7 @@ class NNEVCLUS(RowwiseClusterer):
             report=self._report if self.verbose else None,
         )
 
-    def _in_batches(self, network: EvidentialNetwork, problem: Problem, seed: int) -> Training:
+    def _in_batches(self, network: EvidentialNetwork, problem: Problem, seed: int) -> Trace[Best]:
         size = self.batch_size
         if isinstance(size, str):
             size = min(max(len(problem.rows) // 10, 2), _LARGEST_BATCH)
@@ -580,7 +582,7 @@ class NNEVCLUS(RowwiseClusterer):
             draws=self.network is not None,
         )
         checkpoint = self._open_checkpoint(problem)
-        training = train_in_batches(
+        trace = train_in_batches(
             network,
             problem.objects,
             problem.losses,
@@ -589,9 +591,9 @@ class NNEVCLUS(RowwiseClusterer):
             checkpoint=checkpoint,
             report=self._report if self.verbose else None,
         )
-        if checkpoint is not None and not training.interrupted:
+        if checkpoint is not None and not trace.interrupted:
             checkpoint.remove()
-        return training
+        return trace
 
     def _open_checkpoint(self, problem: Problem) -> Checkpoint | None:
         if self.checkpoint is None:
@@ -609,7 +611,7 @@ class NNEVCLUS(RowwiseClusterer):
     # The result
 
     def _finish(
-        self, problem: Problem, training: Training, network: EvidentialNetwork, random: np.random.RandomState
+        self, problem: Problem, trace: Trace[Best], network: EvidentialNetwork, random: np.random.RandomState
     ) -> None:
         if self.verbose and sys.stdout.isatty():
             print()  # the bar stays
@@ -619,10 +621,6 @@ class NNEVCLUS(RowwiseClusterer):
         self.network_ = network
         self.outlier_model_ = problem.reader.outlier_model
         self.d0_ = problem.transform.d0
-        self.objective_ = training.objective
-        self.objective_history_ = np.array(training.history)
-        self.n_iter_ = training.n_iter
-        self.converged_ = training.converged
         shown = some(len(problem.rows), _SHOWN_OBJECTS, random)
         masses = model.assign(take(problem.rows, shown))
         upper = np.triu_indices(len(shown), 1)
@@ -630,7 +628,8 @@ class NNEVCLUS(RowwiseClusterer):
         self.transformed_dissimilarities_ = problem.objects.targets(shown).cpu().numpy().astype(np.float64)[upper]
         if self.masses_file is None or process_number() == 0:  # a file is written once
             self._publish_masses(problem.rows)
-        warn_if_unfinished(training, self.n_iter_, self.max_iter, "the loss")
+        publish_trace(self, trace, "the loss", max_iter=self.max_iter)
+        self.objective_ = trace.state.objective
 
     def _report(self, number: int, loss: float) -> None:
         done = round(20 * number / self.max_iter)

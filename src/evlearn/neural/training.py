@@ -4,7 +4,7 @@ import copy
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,60 +18,34 @@ from evlearn.neural.network import EvidentialNetwork
 from evlearn.neural.objects import Objects
 from evlearn.neural.side_information import Known
 from evlearn.utils.checkpoints import Checkpoint
+from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.stored_values import array, check_keys, check_length
 from evlearn.utils.typing import IntArray
 
-_LBFGS_CHUNK, _LBFGS_MEMORY = 10, 50
+_CHUNK, _LBFGS_MEMORY = 10, 50
 _PLATEAU = 0.3  # of the patience: then the learning rate is halved
 _SLOWEST = 1 / 64  # of the learning rate: then the training ends
+_PARTS_PER_LOOK = 10
 _JUDGED = 2000  # objects that are held out, and judged at once
 
 _DRAWING = threading.RLock()
 
-Report = Callable[[int, float], None]
 
+@dataclass(frozen=True)
+class Best:
+    """The best weights of a training so far, and their loss."""
 
-@dataclass
-class Training:
-    """How a training went.
-
-    Attributes
-    ----------
-    state : dict
-        The best weights.
-    objective : float
-        Their loss.
-    history : list of float
-        The loss after each iteration or epoch.
-    n_iter : int
-        How many there were.
-    converged : bool
-        Whether it settled.
-    interrupted : bool
-        Whether the user stopped it.
-    """
-
-    state: dict[str, Any]
+    weights: dict[str, Any]
     objective: float = float("inf")
-    history: list[float] = field(default_factory=list)
-    n_iter: int = 0
-    converged: bool = False
-    interrupted: bool = False
 
-    def note(self, network: nn.Module, value: float) -> None:
-        """Write down the loss of weights, and the weights if they are the best so far.
+    @classmethod
+    def of(cls, network: nn.Module, objective: float = float("inf")) -> "Best":
+        """The weights that a network has now."""
+        return cls(copy.deepcopy(network.state_dict()), objective)
 
-        Parameters
-        ----------
-        network : nn.Module
-            The network.
-        value : float
-            Its loss.
-        """
-        self.history.append(value)
-        if value < self.objective:
-            self.objective = value
-            self.state = copy.deepcopy(network.state_dict())
+    def or_now(self, network: nn.Module, value: float) -> "Best":
+        """The weights that a network has now if their loss is lower, or else these."""
+        return Best.of(network, value) if value < self.objective else self
 
 
 def known_loss(masses: Tensor, stress: Tensor, network: EvidentialNetwork, losses: Losses, known: Known) -> Tensor:
@@ -154,7 +128,7 @@ def train_whole(
     max_iter: int,
     tol: float,
     report: Report | None,
-) -> Training:
+) -> Trace[Best]:
     """Train on a loss that looks at all objects.
 
     Parameters
@@ -176,31 +150,30 @@ def train_whole(
 
     Returns
     -------
-    Training
+    Trace
         How it went.
     """
-    training = Training(copy.deepcopy(network.state_dict()))
     step = make_lbfgs(network, loss) if solver == "lbfgs" else _adam(network, loss, learning_rate)
-    try:
-        training.note(network, float(loss().detach()))
-        while training.n_iter < max_iter and not training.converged:
-            before = training.objective
-            n_steps = min(_LBFGS_CHUNK, max_iter - training.n_iter)
-            step(n_steps)
-            training.n_iter += n_steps
-            with torch.no_grad():
-                value = float(loss())
-            training.note(network, value)
-            training.converged = before - value <= tol * before
-            if report is not None:
-                report(training.n_iter, value)
-    except KeyboardInterrupt:
-        training.interrupted = True
-    network.load_state_dict(training.state)
-    return training
+    history = [float(loss().detach())]
+
+    def some_steps(best: Best) -> tuple[Best, float, bool]:
+        losses = step(min(_CHUNK, max_iter + 1 - len(history)))
+        with torch.no_grad():
+            value = float(loss())
+        history.extend([*losses, value])
+        return best.or_now(network, value), value, best.objective - value <= tol * best.objective
+
+    def tell(_: int, value: float) -> None:
+        if report is not None:
+            report(len(history) - 1, value)
+
+    start = Trace(Best.of(network, history[0]), history[:])
+    end = descend(some_steps, start, max_iter=-(-max_iter // _CHUNK), report=tell)
+    network.load_state_dict(end.state.weights)
+    return replace(end, history=history)
 
 
-def make_lbfgs(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[int], None]:
+def make_lbfgs(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[int], list[float]]:
     """A function that makes some steps of L-BFGS.
 
     Parameters
@@ -213,7 +186,8 @@ def make_lbfgs(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[int]
     Returns
     -------
     callable
-        Called with the number of steps; what it learned of the curvature stays for the next call.
+        Called with the number of steps; what it learned of the curvature stays for the next call. It gives the
+        losses after all steps but the last, as far as line searches tell: the lowest seen up to then.
     """
     optimizer = torch.optim.LBFGS(
         network.parameters(),
@@ -223,27 +197,42 @@ def make_lbfgs(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[int]
         line_search_fn="strong_wolfe",
     )
 
+    state = optimizer.state[optimizer.param_groups[0]["params"][0]]
+    seen: list[tuple[int, Tensor]] = []
+
     def closure() -> Tensor:
         optimizer.zero_grad()
         value = loss()
         value.backward()  # type: ignore[no-untyped-call]
-        return value.detach()
+        seen.append((state.get("n_iter", 0), value.detach()))
+        return seen[-1][1]
 
-    def step(n_steps: int) -> None:
+    def step(n_steps: int) -> list[float]:
+        seen.clear()
+        before = state.get("n_iter", 0)
         optimizer.param_groups[0].update(max_iter=n_steps, max_eval=2 * n_steps + 5)
         optimizer.step(closure)  # type: ignore[no-untyped-call]
+        losses = [float(seen[0][1])] * n_steps
+        for number, value in seen[1:]:
+            place = number - before - 1
+            losses[place:] = [min(losses[place], float(value))] * (n_steps - place)
+        return losses[:-1]
 
     return step
 
 
-def _adam(network: nn.Module, loss: Callable[[], Tensor], learning_rate: float) -> Callable[[int], None]:
+def _adam(network: nn.Module, loss: Callable[[], Tensor], learning_rate: float) -> Callable[[int], list[float]]:
     optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
 
-    def step(n_steps: int) -> None:
+    def step(n_steps: int) -> list[float]:
+        seen = []
         for _ in range(n_steps):
             optimizer.zero_grad()
-            loss().backward()  # type: ignore[no-untyped-call]
+            value = loss()
+            value.backward()  # type: ignore[no-untyped-call]
+            seen.append(value.detach())
             optimizer.step()
+        return [float(value) for value in seen[1:]]
 
     return step
 
@@ -315,7 +304,7 @@ def train_in_batches(
     *,
     checkpoint: Checkpoint | None,
     report: Report | None,
-) -> Training:
+) -> Trace[Best]:
     """Train with RMSprop on mini-batches, by one process or by all of torch's process group.
 
     Parameters
@@ -337,23 +326,26 @@ def train_in_batches(
 
     Returns
     -------
-    Training
+    Trace
         How it went.
     """
     run = _Run(network, objects, losses, known, batches)
     if checkpoint is not None:
         checkpoint.load(run.restore)
-    try:
-        while not run.ended:
-            value = run.epoch()
-            if report is not None and process_number() == 0:
-                report(run.training.n_iter, value)
-            if checkpoint is not None and process_number() == 0:
-                checkpoint.save(run.to_arrays())
-    except KeyboardInterrupt:
-        run.training.interrupted = True
-    network.load_state_dict(run.training.state)
-    return run.training
+    if not run.history:
+        run.look()
+    first = process_number() == 0
+
+    def step(_: Best) -> tuple[Best, float, bool]:
+        value = run.epoch()
+        if checkpoint is not None and first:
+            checkpoint.save(run.to_arrays())
+        return run.best, value, run.converged
+
+    start = Trace(run.best, run.history[:], run.converged)
+    end = descend(step, start, max_iter=batches.max_iter, report=report if first else None)
+    network.load_state_dict(end.state.weights)
+    return end
 
 
 class _Run:
@@ -362,7 +354,7 @@ class _Run:
     def __init__(
         self, network: EvidentialNetwork, objects: Objects, losses: Losses, known: Known, batches: Batches
     ) -> None:
-        self.training = Training(copy.deepcopy(network.state_dict()))
+        self.best, self.history, self.converged = Best.of(network), list[float](), False
         self._network, self._objects, self._losses = network, objects, losses
         self._known, self._batches = known, batches
         self._n_processes = n_processes()
@@ -375,27 +367,43 @@ class _Run:
         self._since_best = self._since_slower = 0
 
     @property
-    def ended(self) -> bool:
-        """Whether there is nothing more to do."""
-        return self.training.converged or self.training.n_iter >= self._batches.max_iter
+    def _n_iter(self) -> int:
+        return max(len(self.history) - 1, 0)
+
+    def look(self) -> None:
+        """Note the loss before the first epoch: that of what is held out, or of a few batches."""
+        if len(self._held):
+            self.history.append(self._judge())
+            return
+        random = np.random.RandomState([self._batches.seed, 2**31 - 2])  # not that of any epoch
+        parts = self._parts(random)[: max(1, self._n_parts // _PARTS_PER_LOOK)]
+        self._network.eval()
+        with torch.no_grad():
+            losses = [float(self._loss(part, known)) for part, known in parts if len(part) > 1]
+        self._network.train()
+        self.history.append(self._of_all_processes(sum(losses) / max(len(losses), 1)))
+
+    def _parts(self, random: np.random.RandomState) -> list[tuple[IntArray, Known]]:
+        parts = np.array_split(self._train[random.permutation(len(self._train))], self._n_parts)
+        return list(zip(parts, self._known.parts(self._n_parts, random), strict=True))
+
+    def _of_all_processes(self, value: float) -> float:
+        return _mean_of_processes(value, self._losses.conflict.device) if self._n_processes > 1 else value
 
     def epoch(self) -> float:
         """Look at all objects once, and return the loss."""
-        random = np.random.RandomState([self._batches.seed, self.training.n_iter])
+        random = np.random.RandomState([self._batches.seed, self._n_iter])
         if self._batches.draws:
-            reseed(self._batches.seed + self.training.n_iter, self._losses.conflict.device)
-        parts = np.array_split(self._train[random.permutation(len(self._train))], self._n_parts)
+            reseed(self._batches.seed + self._n_iter, self._losses.conflict.device)
         total: Any = 0.0
-        for part, known in zip(parts, self._known.parts(self._n_parts, random), strict=True):
+        for part, known in self._parts(random):
             if len(part) > 1:
                 self._optimizer.zero_grad()
                 loss = self._loss(part, known)
                 loss.backward()
                 self._optimizer.step()
                 total = total + loss.detach()
-        value = float(total) / self._n_parts if len(self._held) == 0 else self._judge()
-        if self._n_processes > 1 and len(self._held) == 0:
-            value = _mean_of_processes(value, self._losses.conflict.device)
+        value = self._judge() if len(self._held) else self._of_all_processes(float(total) / self._n_parts)
         self._note(value)
         return value
 
@@ -428,17 +436,17 @@ class _Run:
             return float(self._losses.all_pairs(masses, self._objects.targets(self._held)))
 
     def _note(self, value: float) -> None:
-        training, batches = self.training, self._batches
-        clearly = value < training.objective * (1 - batches.tol)
-        training.note(self._network, value)
-        training.n_iter += 1
+        batches = self._batches
+        clearly = value < self.best.objective * (1 - batches.tol)
+        self.best = self.best.or_now(self._network, value)
+        self.history.append(value)
         self._since_best = 0 if clearly else self._since_best + 1
         self._since_slower = 0 if clearly else self._since_slower + 1
         if self._since_slower >= max(1, _PLATEAU * batches.patience):
             self._set_rate(self._rate / 2)
             self._since_slower = 0
         slow = self._rate < _SLOWEST * batches.learning_rate
-        training.converged = slow or self._since_best >= batches.patience
+        self.converged = slow or self._since_best >= batches.patience
 
     @property
     def _rate(self) -> float:
@@ -451,16 +459,16 @@ class _Run:
 
     def to_arrays(self) -> dict[str, Any]:
         """The state as plain arrays."""
-        counts = [self._since_best, self._since_slower, self.training.n_iter, int(self.training.converged)]
+        counts = [self._since_best, self._since_slower, self._n_iter, int(self.converged)]
         arrays: dict[str, Any] = {
             "counts": np.array(counts),
             "rate": np.array(self._rate),
-            "history": np.array(self.training.history),
-            "objective": np.array(self.training.objective),
+            "history": np.array(self.history),
+            "objective": np.array(self.best.objective),
         }
         for name, weights in self._network.state_dict().items():
             arrays[f"now_{name}"] = weights.cpu().numpy()
-            arrays[f"best_{name}"] = self.training.state[name].cpu().numpy()
+            arrays[f"best_{name}"] = self.best.weights[name].cpu().numpy()
         for k, weights in enumerate(self._network.parameters()):
             # Weights that are not trained have no state.
             state = self._optimizer.state.get(weights, {})
@@ -479,7 +487,7 @@ class _Run:
                 for name, old in self._network.state_dict().items()
             }
 
-        self._since_best, self._since_slower, n_iter, converged = (int(one) for one in arrays["counts"])
+        self._since_best, self._since_slower, _, converged = (int(one) for one in arrays["counts"])
         self._network.load_state_dict(state("now"))
         for k, weights in enumerate(self._network.parameters()):
             squares = torch.as_tensor(arrays[f"squares_{k}"], dtype=like.dtype, device=like.device).clone()
@@ -488,9 +496,8 @@ class _Run:
                 "step": torch.tensor(float(arrays[f"step_{k}"]), dtype=torch.float32),
             }
         self._set_rate(float(arrays["rate"]))
-        self.training = Training(
-            state("best"), float(arrays["objective"]), arrays["history"].tolist(), n_iter, bool(converged)
-        )
+        self.best = Best(state("best"), float(arrays["objective"]))
+        self.history, self.converged = arrays["history"].tolist(), bool(converged)
 
     def _check(self, arrays: dict[str, Any]) -> None:
         now = self._network.state_dict()
@@ -498,7 +505,7 @@ class _Run:
         parameters = list(enumerate(self._network.parameters()))
         shapes |= {f"squares_{k}": tuple(weights.shape) for k, weights in parameters}
         shapes |= {f"step_{k}": () for k, _ in parameters}
-        shapes |= {"counts": (4,), "rate": (), "objective": (), "history": (self._count(arrays),)}
+        shapes |= {"counts": (4,), "rate": (), "objective": (), "history": (self._count(arrays) + 1,)}
         check_keys("the state", arrays, shapes)
         for name, shape in shapes.items():
             endless = name in ("objective", "history")  # of weights that are no good

@@ -30,14 +30,10 @@ class ObjectiveDisplay:
 
     Parameters
     ----------
-    history : ndarray of shape (n_values,)
-        The objective after each iteration.
+    history : ndarray of shape (n_iterations + 1,)
+        The objective before the first iteration, and after each.
     converged : bool
         Whether the fit converged.
-    first_iteration : int
-        The iteration of the first value: 0 where it was taken before the first iteration, else 1.
-    last_iteration : int
-        The iteration of the last value; those between are at equal distances.
     name : str
         What to call the fit.
 
@@ -65,13 +61,9 @@ class ObjectiveDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self, *, history: FloatArray, converged: bool, first_iteration: int, last_iteration: int, name: str
-    ) -> None:
+    def __init__(self, *, history: FloatArray, converged: bool, name: str) -> None:
         self.history = history
         self.converged = converged
-        self.first_iteration = first_iteration
-        self.last_iteration = last_iteration
         self.name = name
 
     @classmethod
@@ -89,7 +81,7 @@ class ObjectiveDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            Has the attributes ``objective_history_``, ``n_iter_`` and ``converged_``.
+            Has the attributes ``objective_history_`` and ``converged_``.
         name : str or None, default=None
             What to call the fit in the legend; None means the name of the class.
         kind : {"objective", "distance"}, default="objective"
@@ -107,24 +99,16 @@ class ObjectiveDisplay:
         """
         fitted = split_pipeline(estimator)[1]
         missing = [
-            attribute
-            for attribute in ("objective_history_", "n_iter_", "converged_")
-            if not hasattr(fitted, attribute)
+            attribute for attribute in ("objective_history_", "converged_") if not hasattr(fitted, attribute)
         ]
         if missing:
             raise ValueError(
                 f"estimator must be fitted and have {' and '.join(missing)}, got {fitted!r}; call its fit first."
             )
         history = np.asarray(fitted.objective_history_)
-        # As many values as iterations are those after each; one more is that before the first. Fewer are those at
-        # the start and after each so many.
-        first = 1 if len(history) == fitted.n_iter_ else 0
-        last = max(first + len(history) - 1, fitted.n_iter_)
         display = cls(
             history=history,
             converged=bool(fitted.converged_),
-            first_iteration=first,
-            last_iteration=last,
             name=type(fitted).__name__ if name is None else name,
         )
         return display.plot(ax, kind=kind, legend=legend)
@@ -173,7 +157,7 @@ class ObjectiveDisplay:
         return self
 
     def _points(self, kind: str) -> tuple[FloatArray, FloatArray]:
-        iterations = np.linspace(self.first_iteration, self.last_iteration, len(self.history))
+        iterations = np.arange(float(len(self.history)))
         if kind == "objective":
             return iterations, self.history
         distances = np.abs(self.history - self.history[-1])
@@ -190,7 +174,7 @@ class ObjectiveDisplay:
             self.ax_.set_ylabel("objective")
 
     def _label(self) -> str:
-        n_iterations = self.last_iteration
+        n_iterations = len(self.history) - 1
         ending = "converged" if self.converged else "not converged"
         plural = "" if n_iterations == 1 else "s"
         return f"{self.name}: {self.history[-1]:.4g}, {ending} after {n_iterations:,} iteration{plural}"

@@ -83,6 +83,10 @@ class Trace(Generic[State]):
         """The number of iterations."""
         return len(self.history) - 1
 
+    def at(self, state: _Result) -> "Trace[_Result]":
+        """The same way to the same place, which is seen as another state."""
+        return Trace(state, self.history, self.converged, self.interrupted)
+
 
 #: From a state to the next one, its objective, and whether nothing much has changed.
 Step = Callable[[State], tuple[State, float, bool]]
@@ -147,17 +151,23 @@ def best_of(
     Returns
     -------
     Trace
-        One that made at least one iteration; where none did, the interruption is passed on.
+        One that was not interrupted before its first iteration; where all were, the interruption is passed on.
     """
     ends = list(traces)
-    begun = [one for one in ends if one.n_iter]
+    begun = [one for one in ends if one.n_iter or not one.interrupted]
     if not begun:
         raise KeyboardInterrupt  # before there was anything to keep
     return replace(min(begun, key=key), interrupted=any(one.interrupted for one in ends))
 
 
 def publish_trace(
-    estimator: Any, trace: Trace[Any], what: str, *, max_iter: int, steps: str = "iterations", unit: float = 1.0
+    estimator: Any,
+    trace: Trace[Any],
+    what: str | None,
+    *,
+    max_iter: int,
+    steps: str = "iterations",
+    unit: float = 1.0,
 ) -> None:
     """Set what every iterative estimator tells about its descent, and warn if that did not settle.
 
@@ -167,8 +177,8 @@ def publish_trace(
         Gets `objective_`, `objective_history_`, `n_iter_` and `converged_`.
     trace : Trace
         Where its descent ended.
-    what : str
-        What should have settled.
+    what : str or None
+        What should have settled; None for no warning.
     max_iter : int
         The largest number of iterations that was allowed.
     steps : str, default="iterations"
@@ -181,7 +191,8 @@ def publish_trace(
     estimator.objective_ = float(estimator.objective_history_[-1])
     estimator.n_iter_ = trace.n_iter
     estimator.converged_ = trace.converged
-    warn_if_unfinished(trace, trace.n_iter, max_iter, what, steps=steps)
+    if what is not None:
+        warn_if_unfinished(trace, trace.n_iter, max_iter, what, steps=steps)
 
 
 class Finished(Protocol):

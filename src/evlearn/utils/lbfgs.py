@@ -1,49 +1,27 @@
 """A smooth function made small by L-BFGS, with a history, and an end when nothing much is gained any more."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
 from scipy.optimize import OptimizeResult, minimize
+
+from evlearn.utils.convergence import Report, Trace
+from evlearn.utils.typing import FloatArray
 
 _WINDOW = 10
 
 
-@dataclass
-class Descent:
-    """Where a descent ended.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_values,)
-        The variables.
-    history : list of float
-        The function before the first and after each iteration.
-    converged : bool, default=False
-        Whether it settled.
-    interrupted : bool, default=False
-        Whether the user stopped it.
-    """
-
-    values: npt.NDArray[np.floating[Any]]
-    history: list[float]
-    converged: bool = False
-    interrupted: bool = False
-
-
-def descend(
-    evaluate: Callable[[npt.NDArray[np.floating[Any]]], tuple[float, npt.NDArray[np.floating[Any]]]],
-    start: npt.NDArray[np.floating[Any]],
+def lower_by_lbfgs(
+    evaluate: Callable[[FloatArray], tuple[float, FloatArray]],
+    start: FloatArray,
     *,
     tol: float,
     max_iter: int,
     gradient_tol: float,
-    lower: npt.NDArray[np.floating[Any]] | None = None,
-    report: Callable[[int, float], None] | None = None,
-) -> Descent:
-    """Minimise a function by L-BFGS.
+    lower: FloatArray | None = None,
+    report: Report | None = None,
+) -> Trace[FloatArray]:
+    """Minimise a function by L-BFGS; the loop is that of scipy, and ends at Ctrl-C with the last iteration.
 
     Parameters
     ----------
@@ -64,19 +42,19 @@ def descend(
 
     Returns
     -------
-    Descent
+    Trace
         Where it ended, interrupted or not.
     """
-    descent = Descent(start, [evaluate(start)[0]])
+    trace = Trace(start, [evaluate(start)[0]])
 
     def watch(intermediate_result: OptimizeResult) -> None:
-        descent.values = intermediate_result.x.copy()
-        descent.history.append(float(intermediate_result.fun))
+        nonlocal trace
+        history = [*trace.history, float(intermediate_result.fun)]
+        before, now = history[-1 - _WINDOW :][0], history[-1]
+        trace = Trace(intermediate_result.x.copy(), history, len(history) > _WINDOW and before - now <= tol * now)
         if report is not None:
-            report(len(descent.history) - 1, descent.history[-1])
-        before, now = descent.history[-1 - _WINDOW :][0], descent.history[-1]
-        if len(descent.history) > _WINDOW and before - now <= tol * now:
-            descent.converged = True
+            report(trace.n_iter, now)
+        if trace.converged:
             raise StopIteration
 
     bounds = None if lower is None else [(least, None) for least in lower]
@@ -85,8 +63,7 @@ def descend(
         found = minimize(
             evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=watch
         )
-        # Also where the line search finds nothing lower: that is the precision there is.
-        descent.converged = descent.converged or found.nit < max_iter
     except KeyboardInterrupt:
-        descent.interrupted = True
-    return descent
+        return replace(trace, interrupted=True)
+    # Also where the line search finds nothing lower: that is the precision there is.
+    return replace(trace, converged=trace.converged or found.nit < max_iter)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,14 +16,14 @@ from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.focal_families import make_focal_sets, neighbor_pairs
 from evlearn.cluster.model_based.intervals import PairIntervals, percentile_intervals
-from evlearn.cluster.pairwise.irqp import Descent, Report, descend, rows_against, stratified
+from evlearn.cluster.pairwise.irqp import Swept, rows_against, stratified, sweep_masses
 from evlearn.cluster.pairwise.pair_graph import pairs_with_targets
 from evlearn.cluster.pairwise.partners import check_partners, choose_pairs
 from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import Replicates, bootstrap
 from evlearn.partition import CredalPartition
-from evlearn.utils.convergence import warn_caller, warn_if_unfinished, whole_or_nothing
+from evlearn.utils.convergence import Report, Trace, publish_trace, warn_caller, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_flag, check_integer, check_real, check_shape, refuse_remote
@@ -111,8 +111,8 @@ class BootClus(RowwiseClusterer):
         How many resamples there were: fewer than `n_bootstrap` after an interruption.
     objective_ : float
         The squared difference of both bounds to belief and plausibility, together, as a mean over the pairs.
-    objective_history_ : ndarray of shape (n_sweeps,)
-        The objective after each sweep.
+    objective_history_ : ndarray of shape (n_iterations + 1,)
+        The objective before the first sweep, and after each.
     n_iter_ : int
         The number of sweeps.
     converged_ : bool
@@ -213,7 +213,7 @@ class BootClus(RowwiseClusterer):
             probabilities, probabilities, pairs, self.confidence, n_jobs=self.n_jobs
         )
         with one_blas_thread():
-            state = masses_from_intervals(
+            trace = masses_from_intervals(
                 pairs,
                 lower,
                 upper,
@@ -224,18 +224,19 @@ class BootClus(RowwiseClusterer):
                 report=self._report if self.verbose else None,
             )
         self.mixture_, self.n_clusters_, self.n_bootstrap_ = mixture, focal_sets.frame_size, len(replicates)
-        self._publish(CredalPartition(state.masses, focal_sets, validate=False))
-        self._publish_descent(state, pairs, lower, upper)
+        self._publish(CredalPartition(trace.state.masses, focal_sets, validate=False))
+        same = self.credal_partition_.relational(pairs)
+        self.intervals_ = PairIntervals(pairs, lower, upper, same.same, same.plausibility_same)
         chosen = stratified(self.labels_, _REFERENCE_OBJECTS, random)
         self._model = BootstrapModel(
             replicates=replicates,
             probabilities=probabilities[chosen],
-            masses=np.ascontiguousarray(state.masses[chosen]),
+            masses=np.ascontiguousarray(self.masses_[chosen]),
             focal_sets=focal_sets,
             confidence=self.confidence,
         )
         self._name_objects(X)
-        warn_if_unfinished(state, self.n_iter_, self.max_iter, "the objective", steps="sweeps")
+        publish_trace(self, trace, "the objective", max_iter=self.max_iter, steps="sweeps")
         return self
 
     def _check_parameters(self) -> None:
@@ -324,14 +325,6 @@ class BootClus(RowwiseClusterer):
     def _report(self, sweep: int, objective: float) -> None:
         print(f"BootClus sweep {sweep:>4}   objective {objective:.9f}", flush=True)
 
-    def _publish_descent(self, state: Descent, pairs: IntArray, lower: FloatArray, upper: FloatArray) -> None:
-        same = self.credal_partition_.relational(pairs)
-        self.intervals_ = PairIntervals(pairs, lower, upper, same.same, same.plausibility_same)
-        self.objective_ = state.objective
-        self.objective_history_ = np.array(state.history)
-        self.n_iter_ = len(state.history)
-        self.converged_ = state.converged
-
 
 @dataclass(frozen=True, kw_only=True)
 class BootstrapModel(BlockModel):
@@ -380,7 +373,7 @@ def masses_from_intervals(
     tol: float = 1e-4,
     max_iter: int = 100,
     report: Report | None = None,
-) -> Descent:
+) -> Trace[Swept]:
     """The masses for which belief and plausibility of "same cluster" are nearest to the bounds of intervals.
 
     Parameters
@@ -402,10 +395,10 @@ def masses_from_intervals(
 
     Returns
     -------
-    Descent
+    Trace
         Where it ended: the objective is the mean over pairs of both squared differences.
     """
-    state = descend(
+    trace = sweep_masses(
         pairs_with_targets(pairs, np.stack([lower, 1 - upper]), len(start)),
         start[:, 1:],
         focal_sets,
@@ -415,8 +408,7 @@ def masses_from_intervals(
         forms=same_cluster_forms(focal_sets),
         report=report,
     )
-    state.masses = _with_empty_set(state.masses)
-    return state
+    return trace.at(replace(trace.state, masses=_with_empty_set(trace.state.masses)))
 
 
 def same_cluster_forms(focal_sets: FocalSets) -> FloatArray:

@@ -1,7 +1,7 @@
 """EK-NNclus: objects join the cluster that their neighbours speak for, as long as any does."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Event
 from typing import Any, Literal, Self
 
@@ -15,11 +15,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.dissimilarities import check_diagonal, check_dissimilarities
-from evlearn.cluster.neighbors.label_search import Labels, LabelSearch, Support, combine_evidence, search_labels
+from evlearn.cluster.neighbors.label_search import LabelArray, Support, combine_evidence, search_labels
 from evlearn.cluster.neighbors.search import find_neighbors, is_metric, nearest_among
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.utils.convergence import warn_if_unfinished, warn_of_collapse, whole_or_nothing
+from evlearn.utils.convergence import (
+    Trace,
+    best_of,
+    publish_trace,
+    warn_of_collapse,
+    whole_or_nothing,
+)
 from evlearn.utils.typing import FloatArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape, check_sparse
 
@@ -90,8 +96,8 @@ class EKNNClus(EvidentialClusterer):
     objective_ : float
         The logarithm of the plausibility of the clusters, up to a constant: half the sum of the weights of
         neighbours in the same cluster. Larger is better.
-    objective_history_ : ndarray of shape (n_passes,)
-        The objective after each pass.
+    objective_history_ : ndarray of shape (n_iterations + 1,)
+        The objective before the first pass, and after each.
     n_iter_ : int
         The number of passes.
     converged_ : bool
@@ -176,10 +182,10 @@ class EKNNClus(EvidentialClusterer):
         weights = support.weigh(distances)
         if self.graph == "union":
             weights = csr_array(weights.maximum(weights.T))
-        state = self._search(weights, random)
-        warn_if_unfinished(state, len(state.history), self.max_iter, "the labels", steps="passes")
-        kept, numbers = np.unique(state.labels, return_inverse=True)
-        labels: Labels = numbers.astype(np.int32)
+        trace = self._search(weights, random)
+        publish_trace(self, trace, "the labels", max_iter=self.max_iter, steps="passes")
+        kept, numbers = np.unique(trace.state, return_inverse=True)
+        labels: LabelArray = numbers.astype(np.int32)
         self._warn_of_collapse(labels)
         focal_sets = FocalSets.simple(len(kept))
         self._publish(CredalPartition(combine_evidence(weights, labels, len(kept)), focal_sets, validate=False))
@@ -190,10 +196,6 @@ class EKNNClus(EvidentialClusterer):
         self.labels_ = numbers
         self.n_clusters_ = len(kept)
         self.scale_ = support.scale
-        self.objective_ = state.objective
-        self.objective_history_ = np.array(state.history)
-        self.n_iter_ = len(state.history)
-        self.converged_ = state.converged
         return self
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
@@ -269,23 +271,22 @@ class EKNNClus(EvidentialClusterer):
 
     # The search
 
-    def _search(self, weights: csr_array, random: np.random.RandomState) -> LabelSearch:
+    def _search(self, weights: csr_array, random: np.random.RandomState) -> Trace[LabelArray]:
         """The best of all starts."""
         stop = Event()
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_init)
 
-        def go(seed: int) -> LabelSearch:
+        report = self._report if self.verbose else None
+
+        def go(seed: int) -> Trace[LabelArray]:
             own = np.random.RandomState(seed)
             start, orders = self._start(weights.shape[0], own), self._orders(weights.shape[0], own)
-            return search_labels(weights, start, orders, stop=stop, report=self._report if self.verbose else None)
+            return search_labels(weights, start, orders, max_iter=self.max_iter, stop=stop, report=report)
 
-        states = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(go)(seed) for seed in seeds)
-        state: LabelSearch = max(states, key=lambda one: one.objective)
-        if not state.history:
-            raise KeyboardInterrupt  # before there was anything to keep
-        return replace(state, interrupted=stop.is_set())
+        run = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        return best_of(run(delayed(go)(seed) for seed in seeds), lambda one: -one.objective)
 
-    def _start(self, n_objects: int, random: np.random.RandomState) -> Labels:
+    def _start(self, n_objects: int, random: np.random.RandomState) -> LabelArray:
         if np.ndim(self.y_init) > 0:
             given = np.asarray(self.y_init)
             check_shape("y_init", given, (n_objects,))
@@ -299,11 +300,11 @@ class EKNNClus(EvidentialClusterer):
         most = min(n_labels, np.iinfo(np.int64).max)
         return _counted(random.randint(most, size=n_objects, dtype=np.int64))
 
-    def _orders(self, n_objects: int, random: np.random.RandomState) -> Iterator[Labels]:
-        for _ in range(self.max_iter):
+    def _orders(self, n_objects: int, random: np.random.RandomState) -> Iterator[LabelArray]:
+        while True:
             yield random.permutation(n_objects).astype(np.int32)
 
-    def _warn_of_collapse(self, labels: Labels) -> None:
+    def _warn_of_collapse(self, labels: LabelArray) -> None:
         sizes = np.bincount(labels)
         if len(sizes) == 1:
             warn_of_collapse("all objects are in one cluster", "Lower n_neighbors or q to find more.")
@@ -338,7 +339,7 @@ class NeighborModel:
     """
 
     training: FloatArray | None
-    labels: Labels
+    labels: LabelArray
     support: Support
     n_neighbors: int | None
     metric: Any
@@ -385,7 +386,7 @@ class NeighborModel:
         return nearest_among(self.training, data, width, metric=self.metric, n_jobs=n_jobs)
 
 
-def _counted(labels: Any) -> Labels:
+def _counted(labels: Any) -> LabelArray:
     """Labels numbered from 0 without gaps, in the same order."""
     return np.unique(labels, return_inverse=True)[1].astype(np.int32)
 

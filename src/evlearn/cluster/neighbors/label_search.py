@@ -6,7 +6,7 @@ sparse matrices in CSR form, with a row for each object.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
@@ -16,10 +16,11 @@ from scipy.sparse import csr_array
 
 from evlearn.kernels.label_search import add_evidence, agreement, sweep
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.convergence import Trace, descend
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape
 
-Labels = npt.NDArray[np.int32]
+LabelArray = npt.NDArray[np.int32]
 
 _LEAST_SUPPORT, _LEAST_DOUBT = 1e-6, 1e-12
 #: Distances that the scale is a quantile of: enough for four digits.
@@ -141,41 +142,15 @@ class Support:
         return csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
 
 
-@dataclass
-class LabelSearch:
-    """The state of a search for labels.
-
-    Attributes
-    ----------
-    labels : ndarray of int32 of shape (n,)
-        The labels.
-    history : list of float
-        The objective after each pass.
-    converged : bool
-        Whether the last pass changed nothing.
-    interrupted : bool
-        Whether the user stopped it.
-    """
-
-    labels: Labels
-    history: list[float] = field(default_factory=list)
-    converged: bool = False
-    interrupted: bool = False
-
-    @property
-    def objective(self) -> float:
-        """The objective, which is best when largest."""
-        return self.history[-1] if self.history else -np.inf
-
-
 def search_labels(
     weights: csr_array,
-    labels: Labels,
-    orders: Iterable[Labels],
+    labels: LabelArray,
+    orders: Iterable[LabelArray],
     *,
+    max_iter: int,
     stop: Event | None = None,
     report: Callable[[int, int, float], None] | None = None,
-) -> LabelSearch:
+) -> Trace[LabelArray]:
     r"""Give objects the label that their neighbours give the most weight to, until nothing changes.
 
     The objective is half the sum of the weights of neighbours with the same label. In a symmetric graph, every
@@ -188,7 +163,9 @@ def search_labels(
     labels : ndarray of int32 of shape (n,)
         Where to start.
     orders : iterable of ndarray of int32
-        The order in which each pass visits the objects; no more passes than there are orders.
+        The order in which each pass visits the objects.
+    max_iter : int
+        The largest number of passes.
     stop : Event or None, default=None
         Set when the user interrupts; other searches then end too.
     report : callable or None, default=None
@@ -196,32 +173,28 @@ def search_labels(
 
     Returns
     -------
-    LabelSearch
-        The state at the end, also when the user interrupted it.
+    Trace
+        Where it ended, also when the user interrupted it; the objective is best when largest.
     """
-    stop = stop or Event()
-    state = LabelSearch(labels)
     graph = (weights.indptr, weights.indices, weights.data)
-    n_labels = int(labels.max()) + 1
-    try:
-        for order in orders:
-            if stop.is_set():
-                break
-            labels = state.labels.copy()
-            n_changed, _ = sweep(labels, *graph, order, n_labels)
-            history = [*state.history, agreement(labels, *graph) / 2]
-            # At once: an interrupt must not find labels of one pass and the objective of another.
-            state = LabelSearch(labels, history, n_changed == 0)
-            if report:
-                report(len(history), n_changed, history[-1])
-            if state.converged:
-                break
-    except KeyboardInterrupt:
-        stop.set()
-    return replace(state, interrupted=stop.is_set() and not state.converged)
+    n_labels, n_changed = int(labels.max()) + 1, 0
+    visits = iter(orders)
+
+    def step(labels: LabelArray) -> tuple[LabelArray, float, bool]:
+        nonlocal n_changed
+        labels = labels.copy()
+        n_changed, _ = sweep(labels, *graph, next(visits), n_labels)
+        return labels, agreement(labels, *graph) / 2, n_changed == 0
+
+    def tell(number: int, objective: float) -> None:
+        if report is not None:
+            report(number, n_changed, objective)
+
+    start = Trace(labels, [agreement(labels, *graph) / 2])
+    return descend(step, start, max_iter=max_iter, stop=stop, report=tell)
 
 
-def combine_evidence(weights: csr_array, labels: Labels, n_clusters: int) -> FloatArray:
+def combine_evidence(weights: csr_array, labels: LabelArray, n_clusters: int) -> FloatArray:
     r"""The masses of objects: what their neighbours support, combined by Dempster's rule.
 
     With :math:`W_k` the sum of the weights of the neighbours in cluster k, the masses are proportional to

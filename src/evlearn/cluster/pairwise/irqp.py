@@ -4,8 +4,7 @@ Given the masses of the partners, the best mass function of an object is one sma
 solves it for every object in turn, which never increases the objective; sweeps go on until they do not help.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -16,41 +15,21 @@ from evlearn.cluster.pairwise.pair_graph import AllPairs, PairGraph
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.penalty import Penalty
 from evlearn.kernels.simplex_qp import solve_many
+from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray, IntArray
 
 #: An objective this small is a perfect fit: there is nothing left to lower.
 _PERFECT = 1e-10
 
 Pairs: TypeAlias = AllPairs | PairGraph
-Report: TypeAlias = Callable[[int, float], None]
 
 
-@dataclass
-class Descent:
-    """The state of a descent.
-
-    Attributes
-    ----------
-    masses : ndarray of shape (n_objects, n_focal_sets)
-        The masses.
-    objective : float
-        Their objective.
-    stress : float
-        The objective without the penalty of constraints.
-    history : list of float
-        The objective after each sweep.
-    converged : bool
-        Whether the last sweep changed less than asked for.
-    interrupted : bool
-        Whether the user stopped it.
-    """
+@dataclass(frozen=True)
+class Swept:
+    """Masses that sweeps ended with, and their objective without the penalty of constraints."""
 
     masses: FloatArray
-    objective: float
-    stress: float = float("nan")
-    history: list[float] = field(default_factory=list)
-    converged: bool = False
-    interrupted: bool = False
+    stress: float
 
 
 def normalisation(pairs: Pairs, loss: str) -> float:
@@ -73,7 +52,7 @@ def normalisation(pairs: Pairs, loss: str) -> float:
     return 1 / total if total > 0 else 1.0
 
 
-def descend(
+def sweep_masses(
     pairs: Pairs,
     masses: FloatArray,
     focal_sets: FocalSets,
@@ -85,7 +64,7 @@ def descend(
     penalty: Penalty | None = None,
     random: np.random.RandomState | None = None,
     report: Report | None = None,
-) -> Descent:
+) -> Trace[Swept]:
     """Sweep until a sweep lowers the objective by less than `tol` of itself.
 
     Parameters
@@ -113,42 +92,36 @@ def descend(
 
     Returns
     -------
-    Descent
-        The masses where it ended, also when the user interrupted it.
+    Trace
+        Where it ended, also when the user interrupted it.
     """
     forms = focal_sets.conflict_matrix[None] if forms is None else forms
     C = np.ascontiguousarray(forms).reshape(-1, forms.shape[-1])
-    M = np.array(masses, dtype=np.float64, order="C")
+    M: FloatArray = np.array(masses, dtype=np.float64, order="C")
     Y = np.concatenate(M @ forms)
     n_objects = len(M)
     terms = (penalty or Penalty.of(PairwiseConstraints(), 0, focal_sets)).kernel_terms(n_objects, 2 * eta)
+    # In a symmetric graph the rows' changes add up to that of the objective: one pass is enough to know it always.
     additive = pairs.symmetric if isinstance(pairs, PairGraph) else True
 
     def exact() -> float:
         return eta * pairs.residuals(M, Y) + (penalty.value(M) if penalty else 0.0)
 
-    state = Descent(M, np.inf)
-    order = np.arange(n_objects, dtype=np.int32)
-    try:
-        while len(state.history) < max_iter and not state.converged:
-            if random is not None:
-                order = random.permutation(n_objects).astype(np.int32)
-            change = pairs.sweep(M, Y, C, order, terms)
-            before = state.objective
-            # In a symmetric graph the rows' changes add up to that of the objective: one pass, after the first
-            # sweep, is enough to know it exactly from then on.
-            state.objective = before + 2 * eta * change if additive and state.history else exact()
-            lowered = abs(2 * eta * change if additive else before - state.objective)
-            state.history.append(state.objective)
-            state.converged = lowered <= tol * state.objective or state.objective <= _PERFECT
-            if report:
-                report(len(state.history), state.objective)
-    except KeyboardInterrupt:
-        state.interrupted = True
-    if not state.history:  # interrupted in the first sweep
-        state.objective = exact()
-    state.stress = state.objective - (penalty.value(M) if penalty else 0.0)
-    return state
+    start = exact()
+    before = start if additive else np.inf  # in others, two sweeps must agree
+
+    def step(M: FloatArray) -> tuple[FloatArray, float, bool]:
+        nonlocal before
+        order = np.arange(n_objects) if random is None else random.permutation(n_objects)
+        change = 2 * eta * pairs.sweep(M, Y, C, order.astype(np.int32), terms)
+        objective = before + change if additive else exact()
+        lowered = abs(change if additive else before - objective)
+        before = objective
+        return M, objective, bool(lowered <= tol * objective or objective <= _PERFECT)
+
+    end = descend(step, Trace(M, [start]), max_iter=max_iter, report=report)
+    stress = end.objective - (penalty.value(M) if penalty else 0.0)
+    return end.at(Swept(M, stress))
 
 
 def seeded_masses(delta: FloatArray, focal_sets: FocalSets, random: np.random.RandomState) -> FloatArray:
@@ -206,8 +179,8 @@ def best_start(
     pairs = AllPairs(delta)
     eta = normalisation(pairs, "stress")
 
-    def improve(masses: FloatArray, sweeps: int) -> Descent:
-        return descend(pairs, masses, focal_sets, eta=eta, tol=1e-3, max_iter=sweeps, random=random)
+    def improve(masses: FloatArray, sweeps: int) -> Trace[Swept]:
+        return sweep_masses(pairs, masses, focal_sets, eta=eta, tol=1e-3, max_iter=sweeps, random=random)
 
     starts = [
         random_masses(len(delta), len(focal_sets), random)
@@ -216,9 +189,9 @@ def best_start(
         for number in range(n_candidates)
     ]
     # A few sweeps show which starts lead nowhere; the better ones go on.
-    states = sorted((improve(start, 5) for start in starts), key=lambda one: one.objective)
-    states = [improve(state.masses, 20) for state in states[: max(1, n_candidates // 5)]]
-    return min(states, key=lambda one: one.objective).masses
+    traces = sorted((improve(start, 5) for start in starts), key=lambda one: one.objective)
+    traces = [improve(trace.state.masses, 20) for trace in traces[: max(1, n_candidates // 5)]]
+    return min(traces, key=lambda one: one.objective).state.masses
 
 
 def rows_against(delta: FloatArray, masses: FloatArray, forms: FloatArray) -> FloatArray:
@@ -268,3 +241,8 @@ def stratified(labels: IntArray, size: int, random: np.random.RandomState) -> In
     shuffled = random.permutation(n_objects)
     ordered = shuffled[np.argsort(labels[shuffled], kind="stable")]
     return np.sort(ordered[np.linspace(0, n_objects - 1, size).round().astype(np.intp)])
+
+
+def labels_of(masses: FloatArray, focal_sets: FocalSets) -> IntArray:
+    """The single cluster with the largest mass, for each object."""
+    return np.asarray(masses[:, focal_sets.singleton_positions].argmax(axis=1))
