@@ -218,20 +218,7 @@ class Contents:
     parameters: Mapping[str, Check] | None = None
 
     def check_parameter(self, name: str, value: Any) -> bool:
-        """Raise unless the value of a parameter is of its kind; say whether the estimator has such a parameter.
-
-        Parameters
-        ----------
-        name : str
-            The parameter.
-        value : object
-            Its value.
-
-        Returns
-        -------
-        bool
-            False for a parameter of another release of scikit-learn that is off.
-        """
+        """Raise unless the value of a parameter is of its kind; say whether the estimator has such a parameter."""
         where = f"{self.estimator.__name__}.{name}"
         if self.parameters is None:
             hints = _hints(self.estimator)
@@ -567,18 +554,7 @@ TRANSFORMERS = tuple(one.estimator for one in _TRANSFORMERS)
 
 
 def n_features_out(transformer: Any) -> int:
-    """How many features a transformer gives to what follows it.
-
-    Parameters
-    ----------
-    transformer : estimator
-        A fitted transformer.
-
-    Returns
-    -------
-    int
-        The number.
-    """
+    """How many features a transformer gives to what follows it."""
     for name in ("components_", "dual_coef_"):
         if name in vars(transformer):
             return len(getattr(transformer, name))

@@ -59,13 +59,7 @@ class Answer(NamedTuple):
 
 
 class Answers:
-    """Answers in the order they came, never in contradiction, and all that follows from them.
-
-    Parameters
-    ----------
-    constraints : PairwiseConstraints
-        What was known before the first question.
-    """
+    """Answers in the order they came, never in contradiction, and all that follows from them."""
 
     def __init__(self, constraints: PairwiseConstraints) -> None:
         self.given = constraints
@@ -78,59 +72,25 @@ class Answers:
         self.constraints, self.implied = constraints, implied
 
     def relation(self, first: int, second: int) -> bool | None:
-        """Whether two objects are in the same cluster, as far as it follows from the answers; None if it does not.
-
-        Parameters
-        ----------
-        first, second : int
-            The pair.
-
-        Returns
-        -------
-        bool or None
-            What is known.
-        """
+        """Whether two samples are in the same cluster, if that follows from the answers; else None."""
         key = keys_of_pairs(np.array([[first, second]]))
         if first == second or contains(self._same, key)[0]:
             return True
         return False if contains(self._different, key)[0] else None
 
     def is_settled(self, first: int, second: int) -> bool:
-        """Whether asking about a pair is of no use: the answer follows from others, or nobody knows it.
-
-        Parameters
-        ----------
-        first, second : int
-            The pair.
-
-        Returns
-        -------
-        bool
-            Whether not to ask.
-        """
+        """Whether asking about a pair is of no use: the answer follows from others, or nobody knows it."""
         return self.relation(first, second) is not None or any(
             _is_about(one, first, second) for one in self.history
         )
 
     def add(self, answer: Answer) -> None:
-        """Take an answer, or raise a ValueError that names the chain that it contradicts and change nothing.
-
-        Parameters
-        ----------
-        answer : Answer
-            The answer.
-        """
+        """Take an answer, or raise a ValueError that names the chain that it contradicts and change nothing."""
         self._take(self.constraints + _constraint(answer))
         self.history.append(answer)
 
     def forget(self, first: int, second: int) -> None:
-        """Drop the answer about a pair, and all that was inferred, perhaps from it.
-
-        Parameters
-        ----------
-        first, second : int
-            The pair.
-        """
+        """Drop the answer about a pair, and all that was inferred, perhaps from it."""
         kept = [one for one in self.history if not (one.inferred or _is_about(one, first, second))]
         if not any(_is_about(one, first, second) for one in self.history):
             raise ValueError(f"there is no answer about the pair ({first}, {second}) to forget.")
@@ -150,15 +110,7 @@ def _constraint(answer: Answer) -> PairwiseConstraints:
 
 
 def write_answers(path: str | os.PathLike[str], history: list[Answer]) -> None:
-    """Write answers to a file, whole or not at all.
-
-    Parameters
-    ----------
-    path : str or path
-        A CSV file, with a line for each answer: two numbers of objects, and same, different or unknown.
-    history : list of Answer
-        The answers; those that were inferred are left out.
-    """
+    """Write answers to a file, whole or not at all."""
     lines = [
         _HEADER,
         *([str(one.first), str(one.second), _WORDS[one.same]] for one in history if not one.inferred),
@@ -168,18 +120,7 @@ def write_answers(path: str | os.PathLike[str], history: list[Answer]) -> None:
 
 
 def read_answers(path: str | os.PathLike[str]) -> list[Answer]:
-    """Read answers from a file.
-
-    Parameters
-    ----------
-    path : str or path
-        The file; if there is none yet, there are no answers.
-
-    Returns
-    -------
-    list of Answer
-        The answers.
-    """
+    """Read answers from a file."""
     path = check_folder(path)
     if not path.exists():
         return []

@@ -9,67 +9,23 @@ from evlearn.utils.typing import FloatArray, IntArray
 
 
 def doubt(partition: CredalPartition) -> FloatArray:
-    """One minus the belief in the most plausible cluster, as reports and tables rank objects.
-
-    Parameters
-    ----------
-    partition : CredalPartition
-        The mass functions.
-
-    Returns
-    -------
-    ndarray of shape (n_objects,)
-        Doubts.
-    """
+    """One minus the belief in the most plausible cluster, as reports and tables rank objects."""
     return partition.doubt()
 
 
 def nonspecificity(partition: CredalPartition) -> FloatArray:
-    """How much each mass function leaves open.
-
-    Parameters
-    ----------
-    partition : CredalPartition
-        The mass functions.
-
-    Returns
-    -------
-    ndarray of shape (n_objects,)
-        Nonspecificities.
-    """
+    """How much each mass function leaves open."""
     return partition.nonspecificities()
 
 
 def entropy(partition: CredalPartition) -> FloatArray:
-    """The entropy of the probabilities that are proportional to plausibilities, in bits.
-
-    Parameters
-    ----------
-    partition : CredalPartition
-        The mass functions.
-
-    Returns
-    -------
-    ndarray of shape (n_objects,)
-        Entropies.
-    """
+    """The entropy of the probabilities that are proportional to plausibilities, in bits."""
     probabilities = partition.to_fuzzy()
     return np.asarray(-(probabilities * np.log2(np.where(probabilities > 0, probabilities, 1))).sum(axis=1))
 
 
 def margin(partition: CredalPartition) -> FloatArray:
-    """How close the second most plausible cluster comes to the first.
-
-    Parameters
-    ----------
-    partition : CredalPartition
-        The mass functions.
-
-    Returns
-    -------
-    ndarray of shape (n_objects,)
-        The second largest plausibility minus the largest.
-    """
+    """How close the second most plausible cluster comes to the first."""
     ordered = np.sort(partition.to_possibilistic(), axis=1)
     return np.asarray(ordered[:, -2] - ordered[:, -1]) if ordered.shape[1] > 1 else np.zeros(len(ordered))
 
@@ -85,22 +41,7 @@ STRATEGIES: dict[str, Callable[[CredalPartition], FloatArray]] = {
 
 
 def most_doubtful_first(strategy: str, partition: CredalPartition, random: np.random.RandomState) -> IntArray:
-    """All objects, in the order of doubt.
-
-    Parameters
-    ----------
-    strategy : str
-        A name among `STRATEGIES`.
-    partition : CredalPartition
-        The mass functions.
-    random : RandomState
-        Decides for "random", and between objects that are alike.
-
-    Returns
-    -------
-    ndarray of int of shape (n_objects,)
-        Their numbers.
-    """
+    """All objects, in the order of doubt."""
     by_chance = random.permutation(len(partition))
     if strategy == "random":
         return by_chance

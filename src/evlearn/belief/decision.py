@@ -241,18 +241,7 @@ def partial_assignment(
 
 
 def utility_of_sizes(utility: str | Callable[[IntArray], FloatArray]) -> Callable[[IntArray], FloatArray]:
-    """The worth of right sets by their sizes.
-
-    Parameters
-    ----------
-    utility : {"u65", "u80", "inverse"} or callable
-        A name, or the function itself.
-
-    Returns
-    -------
-    callable
-        From sizes, at least 1, to their worth.
-    """
+    """The worth of right sets by their sizes."""
     if callable(utility):
         return utility
     known: dict[str, Callable[[IntArray], FloatArray]] = {

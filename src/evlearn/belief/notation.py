@@ -33,11 +33,6 @@ _PART = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^,]*)\s*(,|\Z)', re.DOTALL)
 def read_frame(frame: Frame) -> tuple[tuple[str, ...] | None, int]:
     """The names of a frame's elements, None where they are only numbered, and how many there are.
 
-    Parameters
-    ----------
-    frame : int or sequence of str
-        The frame as the user wrote it.
-
     Returns
     -------
     names : tuple of str or None
@@ -61,18 +56,7 @@ def read_frame(frame: Frame) -> tuple[tuple[str, ...] | None, int]:
 
 
 def read_table(table: npt.ArrayLike) -> BoolArray:
-    """A membership table given as zeros and ones.
-
-    Parameters
-    ----------
-    table : array-like of shape (n_sets, n_elements)
-        The table as the user wrote it.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_sets, n_elements)
-        The table.
-    """
+    """A membership table given as zeros and ones."""
     values = np.asarray(table)
     if values.ndim != 2 or (values.dtype != np.bool_ and not np.isin(values, (0, 1)).all()):
         raise ValueError("table must be a 2-D array of zeros and ones, a row per set, a column per element.")
@@ -80,22 +64,7 @@ def read_table(table: npt.ArrayLike) -> BoolArray:
 
 
 def read_set(subset: SetLike, names: tuple[str, ...] | None, size: int) -> BoolArray:
-    """A set as a row of a membership table.
-
-    Parameters
-    ----------
-    subset : set
-        The set as the user wrote it.
-    names : tuple of str or None
-        The names of the elements of the frame.
-    size : int
-        The number of elements of the frame.
-
-    Returns
-    -------
-    ndarray of bool of shape (size,)
-        Whether each element belongs to the set.
-    """
+    """A set as a row of a membership table."""
     row = np.zeros(size, dtype=bool)
     if isinstance(subset, str):
         text = subset.strip()
@@ -152,38 +121,14 @@ def _number(text: str, size: int) -> int | None:
 
 
 def written(name: str) -> str:
-    """A name as it stands in the text of a set: as it is, or in quotes if it could be taken for something else.
-
-    Parameters
-    ----------
-    name : str
-        The name of an element.
-
-    Returns
-    -------
-    str
-        The name, or a JSON string.
-    """
+    """A name as it stands in the text of a set: as it is, or in quotes if it could be taken for something else."""
     if name and name == name.strip() and name not in (EMPTY_LABEL, FRAME_LABEL) and not _SPECIAL.search(name):
         return name
     return json.dumps(name, ensure_ascii=not name.isprintable())
 
 
 def label(row: BoolArray, names: tuple[str, ...] | None) -> str:
-    """A set as text, which `read_set` reads back: ``∅``, ``{0,2}``, or ``Ω`` for the frame.
-
-    Parameters
-    ----------
-    row : ndarray of bool of shape (n_elements,)
-        Whether each element belongs to the set.
-    names : tuple of str or None
-        The names of the elements of the frame.
-
-    Returns
-    -------
-    str
-        The label.
-    """
+    """A set as text, which `read_set` reads back: ``∅``, ``{0,2}``, or ``Ω`` for the frame."""
     members = np.flatnonzero(row)
     if len(members) == 0:
         return EMPTY_LABEL

@@ -140,18 +140,7 @@ def is_contradictory(masses: npt.ArrayLike) -> BoolArray:
 
 
 def support(masses: FloatArray) -> FloatArray:
-    """The mass that is not on the empty set, as a sum, so that it is zero only if nothing is there.
-
-    Parameters
-    ----------
-    masses : ndarray of shape (..., n_focal_sets)
-        The mass functions.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        The sums.
-    """
+    """The mass that is not on the empty set, as a sum, so that it is zero only if nothing is there."""
     return np.asarray(masses[..., 1:].sum(axis=-1))
 
 

@@ -259,20 +259,7 @@ def mass_from_commonality(values: npt.ArrayLike, focal_sets: FocalSets) -> Float
 
 
 def superset_inverse(values: FloatArray, focal_sets: FocalSets) -> FloatArray:
-    """Undo sums over supersets, without asking whether the result is a mass function.
-
-    Parameters
-    ----------
-    values : ndarray of shape (..., n_focal_sets)
-        Sums over the supersets of each set.
-    focal_sets : FocalSets
-        What the columns stand for.
-
-    Returns
-    -------
-    ndarray of shape (..., n_focal_sets)
-        What was summed.
-    """
+    """Undo sums over supersets, without asking whether the result is a mass function."""
     if focal_sets.is_full:
         return _through_bits(values, focal_sets, _difference_over_supersets)
     return values @ focal_sets.moebius_matrix.T
@@ -306,18 +293,7 @@ def mass_from_weights(weights: npt.ArrayLike, focal_sets: FocalSets) -> FloatArr
 
 
 def complements(focal_sets: FocalSets) -> npt.NDArray[np.intp]:
-    """The position of each set's complement in a full family.
-
-    Parameters
-    ----------
-    focal_sets : FocalSets
-        A full family.
-
-    Returns
-    -------
-    ndarray of shape (n_focal_sets,)
-        Positions.
-    """
+    """The position of each set's complement in a full family."""
     return focal_sets.positions(~focal_sets.membership)
 
 

@@ -58,22 +58,7 @@ def check_masses(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "m
 
 
 def as_mass_array(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "masses") -> FloatArray:
-    """Return `masses` as a float32 or float64 array of the right width, without looking at the values.
-
-    Parameters
-    ----------
-    masses : array-like of shape (..., n_focal_sets)
-        The masses, one column for each focal set.
-    focal_sets : FocalSets
-        What the columns stand for.
-    name : str, default="masses"
-        The name of the parameter in error messages.
-
-    Returns
-    -------
-    ndarray of shape (..., n_focal_sets)
-        The same values.
-    """
+    """Return `masses` as a float32 or float64 array of the right width, without looking at the values."""
     if not isinstance(focal_sets, FocalSets):
         raise TypeError(
             f"focal_sets must be a FocalSets, got {type(focal_sets).__name__}; "

@@ -12,37 +12,13 @@ from evlearn.blocks.targets import Target
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a Dask array or DataFrame, without importing Dask.
-
-    Parameters
-    ----------
-    X : object
-        Anything.
-
-    Returns
-    -------
-    bool
-        Whether it is.
-    """
+    """Whether X is a Dask array or DataFrame, without importing Dask."""
     # Not a delayed object, which seems to have every attribute.
     return hasattr(X, "__dask_graph__") and isinstance(getattr(X, "ndim", None), int)
 
 
 def open_dask(X: Any, folder: str | os.PathLike[str] | None) -> Rows:
-    """Rows of a Dask array or DataFrame: on the workers of the active cluster, else in a temporary file.
-
-    Parameters
-    ----------
-    X : dask array or DataFrame
-        The rows.
-    folder : str, path or None
-        Where a temporary file is made, if no cluster is active.
-
-    Returns
-    -------
-    Rows
-        The rows.
-    """
+    """Rows of a Dask array or DataFrame: on the workers of the active cluster, else in a temporary file."""
     array, names = _as_array(X)
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"X must have rows and columns, got a Dask collection of shape {array.shape}.")
@@ -53,17 +29,7 @@ def open_dask(X: Any, folder: str | os.PathLike[str] | None) -> Rows:
 
 
 class DaskRows(Rows):
-    """Rows of a Dask array, held by the workers of a cluster; only small results come back.
-
-    Parameters
-    ----------
-    array : dask array of shape (n_rows, n_features)
-        The rows, in chunks that have all columns.
-    feature_names : ndarray of str or None
-        The names of the columns.
-    client : distributed.Client
-        The cluster.
-    """
+    """Rows of a Dask array, held by the workers of a cluster; only small results come back."""
 
     def __init__(self, array: Any, feature_names: Any, client: Any) -> None:
         self.array = array
@@ -80,18 +46,7 @@ class DaskRows(Rows):
         self.map(check_finite)
 
     def align(self, weights: Any) -> Any:
-        """Send weights to where the rows are.
-
-        Parameters
-        ----------
-        weights : ndarray or dask array of shape (n_rows,)
-            A weight for each row.
-
-        Returns
-        -------
-        list
-            The weights of each block.
-        """
+        """Send weights to where the rows are."""
         if is_dask(weights):
             column = _as_array(weights)[0].rechunk((self.array.chunks[0],))
             return self._compute(column)
@@ -100,73 +55,22 @@ class DaskRows(Rows):
         return self._client.map(np.asarray, pieces, pure=False)
 
     def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> list[Any]:
-        """Call ``function(block, weights of the block)`` for all blocks, where they are.
-
-        Parameters
-        ----------
-        function : callable
-            What to call. It runs on a worker.
-        weights : object or None, default=None
-            What `align` returned.
-        n_jobs : int or None, default=None
-            Not used: the cluster has its workers.
-
-        Returns
-        -------
-        list
-            The results, in the order of the blocks.
-        """
+        """Call ``function(block, weights of the block)`` for all blocks, where they are."""
         aligned = [None] * len(self._parts) if weights is None else weights
         return self._run(function, self._parts, aligned)
 
     def write(self, function: Function, target: Target, *, n_jobs: int | None = None) -> None:
-        """Call ``function(block)`` for all blocks and put the results, which have as many rows, where they belong.
-
-        Parameters
-        ----------
-        function : callable
-            What to call. It runs on a worker.
-        target : Target
-            Where the results go; a file must be in a folder that all workers see.
-        n_jobs : int or None, default=None
-            Not used: the cluster has its workers.
-        """
+        """Call ``function(block)`` for all blocks, and put the results where they belong."""
         self._run(_put, self._parts, self._starts[:-1].tolist(), function=function, target=target)
 
     def take(self, indices: Any) -> Any:
-        """Some rows, in memory.
-
-        Parameters
-        ----------
-        indices : ndarray of int
-            Which rows, in increasing order.
-
-        Returns
-        -------
-        ndarray of shape (len(indices), n_features)
-            The rows.
-        """
+        """Some rows, in memory."""
         ends = np.searchsorted(indices, self._starts)
         wanted = [indices[a:b] - start for a, b, start in zip(ends[:-1], ends[1:], self._starts[:-1], strict=True)]
         return np.concatenate(self._run(_take, self._parts, wanted))
 
     def lazy(self, function: Function, n_columns: int | None, dtype: Any) -> Any:
-        """The results of ``function(block)``, which have as many rows, as a Dask array that is not computed yet.
-
-        Parameters
-        ----------
-        function : callable
-            What to call. It runs on a worker.
-        n_columns : int or None
-            The number of columns of the results; None for results of one dimension.
-        dtype : dtype
-            Their type.
-
-        Returns
-        -------
-        dask array
-            The results.
-        """
+        """The results of ``function(block)`` as a Dask array that is not computed yet."""
         if n_columns is None:
             return self.array.map_blocks(function, dtype=dtype, chunks=(self.array.chunks[0],), drop_axis=1)
         return self.array.map_blocks(function, dtype=dtype, chunks=(self.array.chunks[0], (n_columns,)))

@@ -67,34 +67,12 @@ def open_rows(X: DataLike, *, folder: str | os.PathLike[str] | None = None, n_jo
 
 
 def is_elsewhere(X: Any) -> bool:
-    """Whether X is not simply an array or a frame in memory.
-
-    Parameters
-    ----------
-    X : object
-        What a user gave as X.
-
-    Returns
-    -------
-    bool
-        True for `Rows`, paths, Dask collections and iterables of arrays.
-    """
+    """Whether X is not simply an array or a frame in memory."""
     return isinstance(X, (Rows, str, os.PathLike)) or is_dask(X) or is_chunks(X)
 
 
 def is_chunks(X: Any) -> bool:
-    """Whether X gives array after array.
-
-    Parameters
-    ----------
-    X : object
-        What a user gave as X.
-
-    Returns
-    -------
-    bool
-        Whether it does. A list does if its first item is a matrix; else it is one matrix itself.
-    """
+    """Whether X gives array after array."""
     if isinstance(X, (list, tuple)):
         return len(X) > 0 and getattr(X[0], "ndim", 0) == 2
     arrays = ("__array__", "__dataframe__", "__arrow_c_stream__", "shape", "toarray")

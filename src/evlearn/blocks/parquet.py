@@ -23,22 +23,7 @@ _BATCH_ROWS = 1 << 16
 def open_parquet(
     path: str | os.PathLike[str], folder: str | os.PathLike[str] | None, n_jobs: int | None
 ) -> ArrayRows:
-    """Rows of a Parquet file, or of all Parquet files of a folder, in the order of their names.
-
-    Parameters
-    ----------
-    path : str or path
-        The file or folder.
-    folder : str, path or None
-        Where the memory map is made, as a temporary file.
-    n_jobs : int or None
-        How many workers read.
-
-    Returns
-    -------
-    ArrayRows
-        The rows; closing them removes the temporary file.
-    """
+    """Rows of a Parquet file, or of all Parquet files of a folder, in the order of their names."""
     dataset = open_dataset(path)
     with _explaining(path):
         # Empty files, as engines write them, often know nothing of the types of their columns.
@@ -62,18 +47,7 @@ def open_parquet(
 
 
 def open_dataset(path: str | os.PathLike[str]) -> Any:
-    """The Parquet files of a path, as a dataset of pyarrow.
-
-    Parameters
-    ----------
-    path : str or path
-        A file, or a folder of them.
-
-    Returns
-    -------
-    pyarrow.dataset.Dataset
-        The files in the order of their names.
-    """
+    """The Parquet files of a path, as a dataset of pyarrow."""
     pyarrow = need_pyarrow()
     path = Path(path)
     if not path.exists():

@@ -257,18 +257,7 @@ class ArrayRows(Rows):
 
 
 def as_numbers(X: Any) -> Any:
-    """An array of real numbers, or an error that says what it is instead.
-
-    Parameters
-    ----------
-    X : array-like
-        What should be numbers.
-
-    Returns
-    -------
-    ndarray
-        The numbers; missing ones are NaN.
-    """
+    """An array of real numbers, or an error that says what it is instead."""
     array = X if isinstance(X, np.ndarray) else np.asarray(X)
     if array.dtype.kind in "fiub":
         return array
@@ -281,15 +270,7 @@ def as_numbers(X: Any) -> Any:
 
 
 def check_finite(block: Any, weights: Any = None) -> None:
-    """Raise if a number is missing or infinite.
-
-    Parameters
-    ----------
-    block : ndarray
-        Some rows.
-    weights : object, default=None
-        Not used.
-    """
+    """Raise if a number is missing or infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = block.sum(dtype=np.float64)
     if not np.isfinite(total) and not np.isfinite(block).all():
@@ -297,20 +278,7 @@ def check_finite(block: Any, weights: Any = None) -> None:
 
 
 def run_tasks(tasks: list[Any], n_jobs: int | None) -> list[Any]:
-    """Run tasks by joblib's active backend, or by threads.
-
-    Parameters
-    ----------
-    tasks : list
-        What `joblib.delayed` made.
-    n_jobs : int or None
-        How many workers; see joblib.
-
-    Returns
-    -------
-    list
-        The results, in order.
-    """
+    """Run tasks by joblib's active backend, or by threads."""
     if len(tasks) == 1:  # of small data, and of samples: nobody is waiting for a second one
         function, arguments, named = tasks[0]
         return [function(*arguments, **named)]

@@ -34,18 +34,7 @@ class MappedFile:
     offset: int = 0
 
     def read(self, start: int, stop: int) -> Any:
-        """Rows from `start` to `stop`, mapped for as long as the result lives.
-
-        Parameters
-        ----------
-        start, stop : int
-            Which rows.
-
-        Returns
-        -------
-        ndarray of shape (stop - start, n_columns)
-            The rows.
-        """
+        """Rows from `start` to `stop`, mapped for as long as the result lives."""
         # A map of its own for each block: what has been read does not stay in the memory of a worker.
         shape = (stop - start, self.shape[1])
         if 0 in shape:
@@ -54,15 +43,7 @@ class MappedFile:
         return np.memmap(self.path, dtype=self.dtype, mode="r", offset=where, shape=shape)
 
     def write(self, start: int, rows: Any) -> None:
-        """Write rows at their place.
-
-        Parameters
-        ----------
-        start : int
-            The number of the first of them.
-        rows : ndarray of shape (n, n_columns)
-            The rows.
-        """
+        """Write rows at their place."""
         # Written and not mapped: a full disk is an error here, and would be the end of the process there.
         with open(self.path, "r+b") as file:
             file.seek(self.offset + start * self._row_bytes)
@@ -74,13 +55,7 @@ class MappedFile:
 
 
 class Scratch:
-    """A temporary file that goes when its owner does.
-
-    Parameters
-    ----------
-    folder : str, path or None
-        Where to make it; None means the system's folder for temporary files.
-    """
+    """A temporary file that goes when its owner does."""
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
         if folder is not None and not Path(folder).is_dir():
@@ -96,13 +71,6 @@ class Scratch:
 
 def spill(array: Any, folder: str | os.PathLike[str] | None) -> tuple[Scratch, MappedFile]:
     """Write a matrix in memory to a temporary file.
-
-    Parameters
-    ----------
-    array : ndarray of shape (n, d)
-        The matrix.
-    folder : str, path or None
-        Where to make the file.
 
     Returns
     -------

@@ -21,25 +21,11 @@ class Target(ABC):
 
     @abstractmethod
     def put(self, start: int, values: Any) -> None:
-        """Write some rows.
-
-        Parameters
-        ----------
-        start : int
-            The number of the first of them.
-        values : ndarray of shape (n, n_columns)
-            The rows.
-        """
+        """Write some rows."""
 
     @abstractmethod
     def finish(self) -> Any:
-        """Say that all rows are there.
-
-        Returns
-        -------
-        ndarray or Path
-            The matrix, or where it is.
-        """
+        """Say that all rows are there."""
 
     @abstractmethod
     def abandon(self) -> None:
@@ -47,15 +33,7 @@ class Target(ABC):
 
 
 class MemoryTarget(Target):
-    """An array in memory. Should tasks run in other processes, they fill a temporary file instead.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Rows and columns.
-    dtype : dtype
-        The type of its numbers.
-    """
+    """An array in memory. Should tasks run in other processes, they fill a temporary file instead."""
 
     def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
         self._array: Any = np.empty(shape, dtype)
@@ -63,28 +41,14 @@ class MemoryTarget(Target):
         self._scratch: Scratch | None = None
 
     def put(self, start: int, values: Any) -> None:
-        """Write some rows.
-
-        Parameters
-        ----------
-        start : int
-            The number of the first of them.
-        values : ndarray of shape (n, n_columns)
-            The rows.
-        """
+        """Write some rows."""
         if self._file is not None:
             self._file.write(start, values)
         else:
             self._array[start : start + len(values)] = values
 
     def finish(self) -> Any:
-        """Say that all rows are there.
-
-        Returns
-        -------
-        ndarray
-            The matrix.
-        """
+        """Say that all rows are there."""
         if self._file is not None:
             self._array[...] = self._file.read(0, len(self._array))
         self.abandon()
@@ -104,17 +68,7 @@ class MemoryTarget(Target):
 
 
 class NpyTarget(Target):
-    """A NumPy file, which is read back as a memory map. It has its name only once it is whole.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    shape : tuple of int
-        Rows and columns.
-    dtype : dtype
-        The type of its numbers.
-    """
+    """A NumPy file, which is read back as a memory map. It has its name only once it is whole."""
 
     def __init__(self, path: str | os.PathLike[str], shape: tuple[int, int], dtype: Any) -> None:
         self._path = check_folder(path)
@@ -127,25 +81,11 @@ class NpyTarget(Target):
         self._file = MappedFile(self._temporary, array.dtype.str, shape, array.offset)
 
     def put(self, start: int, values: Any) -> None:
-        """Write some rows.
-
-        Parameters
-        ----------
-        start : int
-            The number of the first of them.
-        values : ndarray of shape (n, n_columns)
-            The rows.
-        """
+        """Write some rows."""
         self._file.write(start, values)
 
     def finish(self) -> Any:
-        """Say that all rows are there.
-
-        Returns
-        -------
-        memmap
-            The matrix.
-        """
+        """Say that all rows are there."""
         take_name(self._temporary, self._path)
         return np.load(self._path, mmap_mode="r")
 
@@ -155,15 +95,7 @@ class NpyTarget(Target):
 
 
 class ParquetTarget(Target):
-    """A folder of Parquet files, one for each block. It has its name only once it is whole.
-
-    Parameters
-    ----------
-    path : str or path
-        The folder; it must not exist yet.
-    columns : sequence of str
-        The names of the columns.
-    """
+    """A folder of Parquet files, one for each block. It has its name only once it is whole."""
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[str]) -> None:
         self._path = check_folder(path)
@@ -173,15 +105,7 @@ class ParquetTarget(Target):
         self._temporary = make_temporary(self._path, folder=True)
 
     def put(self, start: int, values: Any) -> None:
-        """Write some rows.
-
-        Parameters
-        ----------
-        start : int
-            The number of the first of them.
-        values : ndarray of shape (n, n_columns)
-            The rows.
-        """
+        """Write some rows."""
         if len(values) == 0:  # a file of its name may be that of the rows that follow
             return
         pyarrow = need_pyarrow()
@@ -194,13 +118,7 @@ class ParquetTarget(Target):
         temporary.replace(Path(self._temporary, name))
 
     def finish(self) -> Path:
-        """Say that all rows are there.
-
-        Returns
-        -------
-        Path
-            The folder.
-        """
+        """Say that all rows are there."""
         os.rename(self._temporary, self._path)
         return self._path
 
@@ -212,24 +130,7 @@ class ParquetTarget(Target):
 def make_target(
     out: str | os.PathLike[str] | None, shape: tuple[int, int], dtype: Any, columns: Sequence[str]
 ) -> Target:
-    """The target that the parameter `out` of a prediction stands for.
-
-    Parameters
-    ----------
-    out : str, path or None
-        None for memory, or a name that ends in ``.npy`` or ``.parquet``.
-    shape : tuple of int
-        Rows and columns of the result.
-    dtype : dtype
-        The type of its numbers.
-    columns : sequence of str
-        The names of the columns, for Parquet.
-
-    Returns
-    -------
-    Target
-        The target.
-    """
+    """The target that the parameter `out` of a prediction stands for."""
     if out is None:
         return MemoryTarget(shape, dtype)
     check_out(out)
@@ -240,15 +141,7 @@ def make_target(
 
 
 def check_out(out: Any, name: str = "out") -> None:
-    """Raise unless `out` is None or the name of a file that results can go to; before a fit, and not after it.
-
-    Parameters
-    ----------
-    out : object
-        The value of the parameter.
-    name : str, default="out"
-        Its name.
-    """
+    """Raise unless `out` is None or the name of a file that results can go to; before a fit, and not after it."""
     if out is None:
         return
     if not isinstance(out, (str, os.PathLike)) or Path(out).suffix not in (".npy", ".parquet"):
@@ -265,13 +158,7 @@ def check_out(out: Any, name: str = "out") -> None:
 
 
 def need_pyarrow() -> Any:
-    """pyarrow, or an error that says how to install it.
-
-    Returns
-    -------
-    module
-        pyarrow, with its parts for Parquet and datasets.
-    """
+    """pyarrow, or an error that says how to install it."""
     try:
         import pyarrow
         import pyarrow.dataset

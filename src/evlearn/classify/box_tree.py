@@ -37,18 +37,7 @@ class BoxTree(NamedTuple):
 
     @classmethod
     def of(cls, data: FloatArray) -> "BoxTree":
-        """A tree of objects.
-
-        Parameters
-        ----------
-        data : ndarray of shape (n_objects, n_features)
-            The objects.
-
-        Returns
-        -------
-        BoxTree
-            The tree.
-        """
+        """A tree of objects."""
         leaves = [np.arange(len(data))]
         while len(leaves) * LEAF < len(data):
             leaves = [half for members in leaves for half in _halves(data, members)]
@@ -70,13 +59,6 @@ class BoxTree(NamedTuple):
     ) -> tuple[npt.NDArray[np.int32], FloatArray]:
         """The nearest neighbours of each object among the others; of equals those with the lowest numbers.
 
-        Parameters
-        ----------
-        n_neighbors : int
-            How many, less than there are objects.
-        n_jobs : int or None, default=None
-            Threads.
-
         Returns
         -------
         indices : ndarray of int32 of shape (n_objects, n_neighbors)
@@ -90,15 +72,6 @@ class BoxTree(NamedTuple):
         self, rows: FloatArray, n_neighbors: int, *, n_jobs: int | None = None
     ) -> tuple[npt.NDArray[np.int32], FloatArray]:
         """The nearest objects of rows; of equals those with the lowest numbers.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows, n_features)
-            The rows.
-        n_neighbors : int
-            How many, at most as many as there are objects.
-        n_jobs : int or None, default=None
-            Threads.
 
         Returns
         -------

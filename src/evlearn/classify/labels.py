@@ -45,41 +45,14 @@ class Labels:
         return contour(self.partition.masses, self.partition.focal_sets)
 
     def targets(self, share: float) -> FloatArray:
-        """What a classifier should say about each class of each object.
-
-        Parameters
-        ----------
-        share : float
-            The share of the mass on the frame that counts for each class: 1 asks for plausibilities, anything
-            else for pignistic probabilities. For crisp labels the two are the same.
-
-        Returns
-        -------
-        ndarray of shape (n_objects, n_classes)
-            Numbers between 0 and 1.
-        """
+        """What a classifier should say about each class of each object."""
         if self.partition is None or share == 1:
             return self.plausibilities()
         return pignistic(self.partition.masses, self.partition.focal_sets)
 
 
 def read_labels(y: Any, X: npt.NDArray[Any], name: str) -> Labels:
-    """The labels a user gave.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_objects,) or (n_objects, n_classes), or CredalPartition
-        Labels of any type, plausibilities of the classes, or mass functions.
-    X : ndarray of shape (n_objects, n_features)
-        The objects.
-    name : str
-        The estimator, for errors.
-
-    Returns
-    -------
-    Labels
-        The same, of at least two classes.
-    """
+    """The labels a user gave."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     if not isinstance(y, CredalPartition):
@@ -99,20 +72,7 @@ def read_labels(y: Any, X: npt.NDArray[Any], name: str) -> Labels:
 
 
 def read_share(loss_lambda: Any, n_classes: int) -> float:
-    """The share of the mass on the frame that the loss counts for each class.
-
-    Parameters
-    ----------
-    loss_lambda : "pignistic" or float
-        What the user gave.
-    n_classes : int
-        The number of classes.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-    """
+    """The share of the mass on the frame that the loss counts for each class."""
     if isinstance(loss_lambda, str):
         if loss_lambda != "pignistic":
             raise ValueError(
@@ -153,16 +113,5 @@ def _check_classes(n_classes: int, name: str) -> None:
 
 
 def singletons_and_frame(labels: Labels) -> FocalSets:
-    """The sets that carry the masses of a classifier that learns from crisp labels.
-
-    Parameters
-    ----------
-    labels : Labels
-        The labels.
-
-    Returns
-    -------
-    FocalSets
-        The empty set, the single classes, and all classes together.
-    """
+    """The sets that carry the masses of a classifier that learns from crisp labels."""
     return FocalSets.simple(labels.names)

@@ -35,24 +35,7 @@ class Evidence(Protocol):
     def masses(
         self, neighbors: npt.NDArray[np.int32], squares: FloatArray, gamma: FloatArray, alpha: float
     ) -> FloatArray:
-        """The masses of objects.
-
-        Parameters
-        ----------
-        neighbors : ndarray of int32 of shape (n, n_neighbors)
-            Their neighbours among the training objects.
-        squares : ndarray of shape (n, n_neighbors)
-            The squared distances to them.
-        gamma : ndarray of shape (n_scales,)
-            The scales.
-        alpha : float
-            What a neighbour at distance zero gives.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            Masses.
-        """
+        """The masses of objects."""
 
     def loss(
         self,
@@ -65,15 +48,6 @@ class Evidence(Protocol):
     ) -> tuple[float, FloatArray]:
         """The squared error of what the neighbours say, and its gradient.
 
-        Parameters
-        ----------
-        neighbors, squares, gamma, alpha
-            As for `masses`.
-        targets : ndarray of shape (n, n_classes)
-            What they should say.
-        share : float
-            The share of the mass on the frame that counts for each class.
-
         Returns
         -------
         loss : float
@@ -84,18 +58,7 @@ class Evidence(Protocol):
 
 
 def make_evidence(labels: Labels) -> Evidence:
-    """The evidence of labels, crisp or soft.
-
-    Parameters
-    ----------
-    labels : Labels
-        The labels.
-
-    Returns
-    -------
-    Evidence
-        The evidence.
-    """
+    """The evidence of labels, crisp or soft."""
     if labels.codes is not None:
         return CrispEvidence(singletons_and_frame(labels), labels.codes.astype(np.int32))
     assert labels.partition is not None
@@ -250,18 +213,6 @@ def first_scales(labels: Labels, data: FloatArray) -> npt.NDArray[np.float64]:
     """Scales to begin with: one over the root mean square distance of objects of a class, or of all objects.
 
     A few objects that are remote from all others do not count.
-
-    Parameters
-    ----------
-    labels : Labels
-        The labels.
-    data : ndarray of shape (n_objects, n_features)
-        The objects.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,) or (1,)
-        The scales; 1 where all objects coincide.
     """
     # One object at a billion would make a scale for which all objects are near.
     near = remoteness(data) <= REMOTE

@@ -116,15 +116,6 @@ def centres_of(
 ) -> tuple[FloatArray, npt.NDArray[np.int32]]:
     """Centres by k-means, as many as there are objects at the most.
 
-    Parameters
-    ----------
-    data : ndarray of shape (n_objects, n_features)
-        The objects.
-    n_centres : int
-        How many.
-    random : RandomState
-        The source of randomness.
-
     Returns
     -------
     centres : ndarray of shape (n_centres, n_features)
@@ -139,20 +130,7 @@ def centres_of(
 
 
 def scales_of(squares: FloatArray, weights: FloatArray) -> FloatArray:
-    """One over the root mean square distance of objects to each centre.
-
-    Parameters
-    ----------
-    squares : ndarray of shape (n_objects, n_centres)
-        Squared distances.
-    weights : ndarray of shape (n_objects, n_centres)
-        How much each object counts.
-
-    Returns
-    -------
-    ndarray of shape (n_centres,)
-        The scales. A centre without any other object near it takes the mean of all; 1 where all coincide.
-    """
+    """One over the root mean square distance of objects to each centre."""
     means = (weights * squares).sum(axis=0) / weights.sum(axis=0)
     tiny = float(np.finfo(float).tiny)
     means = np.where(means > tiny, means, squares.mean())
@@ -161,13 +139,6 @@ def scales_of(squares: FloatArray, weights: FloatArray) -> FloatArray:
 
 def cell_table(data: FloatArray, centres: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Squared distances to centres, and ones where a centre is the nearest.
-
-    Parameters
-    ----------
-    data : ndarray of shape (n_objects, n_features)
-        The objects.
-    centres : ndarray of shape (n_centres, n_features)
-        The centres.
 
     Returns
     -------

@@ -102,11 +102,6 @@ class ENNLoss:
     def evaluate(self, parameters: ENNParameters) -> tuple[float, ENNParameters]:
         """The loss and its derivatives.
 
-        Parameters
-        ----------
-        parameters : ENNParameters
-            Where.
-
         Returns
         -------
         loss : float
@@ -198,11 +193,6 @@ class RBFLoss:
     def evaluate(self, parameters: RBFParameters) -> tuple[float, RBFParameters]:
         """The loss and its derivatives.
 
-        Parameters
-        ----------
-        parameters : RBFParameters
-            Where.
-
         Returns
         -------
         loss : float
@@ -229,20 +219,7 @@ class RBFLoss:
 
 
 def squared_distances(rows: FloatArray, prototypes: FloatArray) -> FloatArray:
-    """Squared distances by direct differences.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        Rows.
-    prototypes : ndarray of shape (n_prototypes, n_features)
-        Prototypes.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_prototypes)
-        Squared distances.
-    """
+    """Squared distances by direct differences."""
     apart = [((rows - one) ** 2).sum(axis=1) for one in prototypes]
     return np.stack(apart, axis=1)
 
@@ -265,36 +242,12 @@ def _pulls(weights: FloatArray, rows: FloatArray, prototypes: FloatArray) -> Flo
 
 
 def pack(parameters: _Parameters) -> FloatArray:
-    """All parameters, or derivatives, as one vector.
-
-    Parameters
-    ----------
-    parameters : ENNParameters or RBFParameters
-        The parameters.
-
-    Returns
-    -------
-    ndarray of shape (n_values,)
-        The vector.
-    """
+    """All parameters, or derivatives, as one vector."""
     return np.concatenate([np.ravel(part) for part in astuple(parameters)])
 
 
 def unpack(values: FloatArray, like: _Parameters) -> _Parameters:
-    """The parameters that a vector stands for.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_values,)
-        The vector.
-    like : ENNParameters or RBFParameters
-        Parameters of these shapes.
-
-    Returns
-    -------
-    ENNParameters or RBFParameters
-        The parameters.
-    """
+    """The parameters that a vector stands for."""
     shapes = [np.shape(part) for part in astuple(like)]
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
     parts = [part.reshape(shape) for part, shape in zip(np.split(values, ends), shapes, strict=True)]

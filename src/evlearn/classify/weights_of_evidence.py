@@ -96,40 +96,14 @@ def masses_from_linear(
 def combine_evidence(
     features: FloatArray, weights: FloatArray, constants: FloatArray, names: list[str]
 ) -> CredalPartition:
-    """The masses of objects whose features say ``features[:, j] * weights[j, k] + constants[j, k]`` of class k.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_objects, n_features)
-        The features.
-    weights, constants : ndarray of shape (n_features, n_classes)
-        What they say; over the classes, weights and constants sum to zero.
-    names : list of str
-        The names of the classes.
-
-    Returns
-    -------
-    CredalPartition
-        The masses.
-    """
+    """The masses of objects whose features say ``features[:, j] * weights[j, k] + constants[j, k]`` of class k."""
     focal_sets = sets_of_evidence(names)
     masses = [_masses(features[rows], weights, constants, focal_sets) for rows in row_blocks(len(features), 1024)]
     return CredalPartition(np.concatenate(masses), focal_sets, validate=False)
 
 
 def sets_of_evidence(names: list[str]) -> FocalSets:
-    """The sets that weights of evidence give mass to.
-
-    Parameters
-    ----------
-    names : list of str
-        The names of the classes.
-
-    Returns
-    -------
-    FocalSets
-        All sets of up to twelve classes, and single classes and all of them for more.
-    """
+    """The sets that weights of evidence give mass to."""
     return FocalSets.full(names) if len(names) <= _MOST_CLASSES else FocalSets.simple(names)
 
 

@@ -119,20 +119,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
 
 def with_seed(estimator: Any, random: np.random.RandomState) -> Any:
-    """Give an estimator, or the steps of a pipeline, a seed where it takes one and has none.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Ours, or one of scikit-learn; changed in place.
-    random : RandomState
-        Draws the seed.
-
-    Returns
-    -------
-    estimator
-        The estimator itself.
-    """
+    """Give an estimator, or the steps of a pipeline, a seed where it takes one and has none."""
     steps = estimator.named_steps if hasattr(estimator, "named_steps") else {}
     for one in steps.values():
         if hasattr(one, "set_params"):  # and is not "passthrough"

@@ -14,39 +14,12 @@ _MANY_EACH = 10
 
 
 def are_coincident(apart: FloatArray, width: float) -> bool:
-    """Whether two prototypes are in the same place.
-
-    Parameters
-    ----------
-    apart : ndarray of shape (n_pairs,)
-        The distances between prototypes.
-    width : float
-        The standard deviation within a cluster, in one direction.
-
-    Returns
-    -------
-    bool
-        Whether the closest two are nearer than a tenth of the width.
-    """
+    """Whether two prototypes are in the same place."""
     return len(apart) > 0 and bool(apart.min() < _COINCIDENT * width)
 
 
 def warn_if_collapsed(apart: FloatArray, labels: Any, n_clusters: int, width: float, remedy: str) -> None:
-    """Warn if clusters have the same prototype, or if nobody, or a single sample, belongs to them.
-
-    Parameters
-    ----------
-    apart : ndarray of shape (n_pairs,)
-        The distances between prototypes, pair by pair.
-    labels : ndarray of int of shape (n_samples,) or None
-        The cluster of each sample, where that is known.
-    n_clusters : int
-        The number of clusters.
-    width : float
-        The standard deviation within a cluster, in one direction.
-    remedy : str
-        What to do about prototypes that coincide, as a sentence.
-    """
+    """Warn if clusters have the same prototype, or if nobody, or a single sample, belongs to them."""
     if are_coincident(apart, width):
         first, second = (int(one[apart.argmin()]) for one in np.triu_indices(n_clusters, k=1))
         warn_of_collapse(
@@ -59,13 +32,7 @@ def warn_if_collapsed(apart: FloatArray, labels: Any, n_clusters: int, width: fl
 
 
 def warn_of_one_cloud(n_clusters: int) -> None:
-    """Warn that there may be no clusters.
-
-    Parameters
-    ----------
-    n_clusters : int
-        The number of clusters that were asked for.
-    """
+    """Warn that there may be no clusters."""
     warn_of_collapse(
         f"the {n_clusters} clusters explain no more of these data than of one Gaussian cloud with the same "
         "covariance, so there may be no clusters; masses are left vague",
@@ -75,15 +42,7 @@ def warn_of_one_cloud(n_clusters: int) -> None:
 
 
 def warn_of_small_clusters(labels: IntArray, n_clusters: int) -> None:
-    """Warn of clusters that nobody, or a single sample, belongs to.
-
-    Parameters
-    ----------
-    labels : ndarray of int of shape (n_samples,)
-        The cluster of each sample.
-    n_clusters : int
-        The number of clusters.
-    """
+    """Warn of clusters that nobody, or a single sample, belongs to."""
     if len(labels) < _MANY_EACH * n_clusters or n_clusters == 1:
         return
     sizes = np.bincount(labels, minlength=n_clusters)

@@ -15,15 +15,7 @@ _ZERO, _ZERO_SINGLE = 1e-6, 1e-3
 
 
 def check_dissimilarities(X: FloatArray, *, square: bool) -> None:
-    """Raise unless dissimilarities can be such.
-
-    Parameters
-    ----------
-    X : ndarray
-        What the user gave with ``metric="precomputed"``.
-    square : bool
-        Whether they are those of the objects with each other; else those of new objects with old ones.
-    """
+    """Raise unless dissimilarities can be such."""
     if square and X.shape[0] != X.shape[1]:
         raise ValueError(f"X must be a square matrix if metric='precomputed', got shape {X.shape}.")
     if (X < 0).any():
@@ -33,13 +25,7 @@ def check_dissimilarities(X: FloatArray, *, square: bool) -> None:
 
 
 def check_diagonal(X: Any) -> None:
-    """Raise if objects are far from themselves: then X holds similarities, and clusters of them would be nonsense.
-
-    Parameters
-    ----------
-    X : ndarray or sparse array of shape (n_objects, n_objects)
-        Dissimilarities.
-    """
+    """Raise if samples are far from themselves: then X holds similarities."""
     worst = float(X.diagonal().max())
     if worst > (_ZERO_SINGLE if X.dtype == np.float32 else _ZERO) * X.max():
         raise ValueError(
@@ -49,18 +35,7 @@ def check_diagonal(X: Any) -> None:
 
 
 def symmetric_dissimilarities(D: FloatArray) -> FloatArray:
-    """A symmetric matrix with the dissimilarities of D, which may differ a little across the diagonal.
-
-    Parameters
-    ----------
-    D : ndarray of shape (n_objects, n_objects)
-        Dissimilarities.
-
-    Returns
-    -------
-    ndarray of shape (n_objects, n_objects)
-        D itself, or the mean of D and its transpose, with a warning.
-    """
+    """A symmetric matrix with the dissimilarities of D, which may differ a little across the diagonal."""
     if np.array_equal(D, D.T):
         return D
     if not np.allclose(D, D.T, rtol=1e-8, atol=0):
@@ -69,22 +44,7 @@ def symmetric_dissimilarities(D: FloatArray) -> FloatArray:
 
 
 def squared_distances(block: FloatArray, landmarks: FloatArray, landmark_squares: FloatArray) -> FloatArray:
-    """Squared Euclidean distances of rows to landmarks, by one product; both must be centred.
-
-    Parameters
-    ----------
-    block : ndarray of shape (n_rows, n_features)
-        Rows.
-    landmarks : ndarray of shape (n_landmarks, n_features)
-        Landmarks.
-    landmark_squares : ndarray of shape (n_landmarks,)
-        Their squared norms.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_landmarks)
-        Squared distances, not negative.
-    """
+    """Squared Euclidean distances of rows to landmarks, by one product; both must be centred."""
     squares = block @ landmarks.T
     squares *= -2
     squares += landmark_squares
@@ -93,22 +53,7 @@ def squared_distances(block: FloatArray, landmarks: FloatArray, landmark_squares
 
 
 def distances_between(X: FloatArray, others: FloatArray, metric: Any) -> FloatArray:
-    """Dissimilarities of all rows of X to all rows of others, in double precision.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        Rows.
-    others : ndarray of shape (n_others, n_features)
-        Other rows.
-    metric : str or callable
-        As for `sklearn.metrics.pairwise_distances`.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_others)
-        Dissimilarities.
-    """
+    """Dissimilarities of all rows of X to all rows of others, in double precision."""
     if isinstance(metric, str) and metric == "euclidean":
         return np.asarray(cdist(X.astype(np.float64, copy=False), others.astype(np.float64, copy=False)))
     return np.asarray(pairwise_distances(X, others, metric=metric), dtype=np.float64)

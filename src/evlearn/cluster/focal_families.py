@@ -17,22 +17,7 @@ _FREE_BYTES, _TIMES_THE_DATA = 1 << 30, 64
 
 
 def make_focal_sets(focal_sets: Any, n_clusters: int, *, include_omega: bool = True) -> FocalSets:
-    """The family that the parameter `focal_sets` of an estimator stands for.
-
-    Parameters
-    ----------
-    focal_sets : {"simple", "pairs", "full", "neighbor_pairs"}, FocalSets or iterable of sets
-        What the user asked for. "neighbor_pairs" begins with the simple family.
-    n_clusters : int
-        The number of clusters.
-    include_omega : bool, default=True
-        Whether the set of all clusters belongs to the named families.
-
-    Returns
-    -------
-    FocalSets
-        The family; all singletons belong to it.
-    """
+    """The family that the parameter `focal_sets` of an estimator stands for."""
     if isinstance(focal_sets, str):
         if focal_sets not in KINDS:
             raise ValueError(f"focal_sets must be one of {list(KINDS)} or a list of sets, got {focal_sets!r}.")
@@ -56,24 +41,7 @@ def make_focal_sets(focal_sets: Any, n_clusters: int, *, include_omega: bool = T
 
 
 def choose_focal_sets(focal_sets: Any, squares: FloatArray, weights: Any, *, include_omega: bool) -> FocalSets:
-    """The family that the parameter `focal_sets` stands for, also where it is "auto".
-
-    Parameters
-    ----------
-    focal_sets : str, FocalSets or iterable of sets
-        What the user asked for.
-    squares : ndarray of shape (n, n_clusters)
-        Squared distances of some rows to the prototypes at the start.
-    weights : ndarray of shape (n,) or None
-        How much each row counts.
-    include_omega : bool
-        Whether the set of all clusters belongs to the named families.
-
-    Returns
-    -------
-    FocalSets
-        The family.
-    """
+    """The family that the parameter `focal_sets` stands for, also where it is "auto"."""
     if isinstance(focal_sets, str) and focal_sets == "auto":
         return auto_focal_sets(squares, weights, include_omega=include_omega)
     return make_focal_sets(focal_sets, squares.shape[1], include_omega=include_omega)
@@ -84,20 +52,6 @@ def auto_focal_sets(squares: FloatArray, weights: Any, *, include_omega: bool) -
 
     Two clusters are neighbours if they are the nearest two of some row. Barycentres of others lie where other
     clusters are, and would pull these towards them.
-
-    Parameters
-    ----------
-    squares : ndarray of shape (n, n_clusters)
-        Squared distances of some rows to the prototypes at the start.
-    weights : ndarray of shape (n,) or None
-        How much each row counts.
-    include_omega : bool
-        Whether the set of all clusters belongs to the family.
-
-    Returns
-    -------
-    FocalSets
-        The family.
     """
     n_clusters = squares.shape[1]
     family = make_focal_sets("simple", n_clusters, include_omega=include_omega)
@@ -111,17 +65,7 @@ def auto_focal_sets(squares: FloatArray, weights: Any, *, include_omega: bool) -
 
 
 def refuse_too_many_sets(focal_sets: Any, n_clusters: int, rows: Any) -> None:
-    """Raise if masses of rows in memory would take gigabytes, and many times the memory of the rows.
-
-    Parameters
-    ----------
-    focal_sets : object
-        What the user asked for.
-    n_clusters : int
-        The number of clusters.
-    rows : Rows
-        The rows.
-    """
+    """Raise if masses of rows in memory would take gigabytes, and many times the memory of the rows."""
     numbers = {"full": 2**n_clusters, "pairs": n_clusters * (n_clusters + 1) // 2 + 2}
     n_sets = numbers.get(focal_sets, 0) if isinstance(focal_sets, str) else 0
     n_bytes = len(rows) * n_sets * rows.dtype.itemsize
@@ -134,20 +78,7 @@ def refuse_too_many_sets(focal_sets: Any, n_clusters: int, rows: Any) -> None:
 
 
 def cluster_similarity(partition: CredalPartition, weights: Any = None) -> FloatArray:
-    """How much two clusters share objects: the sum of products of their plausibilities.
-
-    Parameters
-    ----------
-    partition : CredalPartition
-        A first result.
-    weights : ndarray of shape (n_objects,) or None, default=None
-        How much each object counts.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_clusters)
-        Symmetric similarities.
-    """
+    """How much two clusters share objects: the sum of products of their plausibilities."""
     useful = partition.masses[:, 1:].sum(axis=1) > 0
     plausibility = partition.to_possibilistic(normalize=True)[useful].astype(np.float64, copy=False)
     weighted = plausibility if weights is None else plausibility * np.asarray(weights)[useful, None]
@@ -155,20 +86,7 @@ def cluster_similarity(partition: CredalPartition, weights: Any = None) -> Float
 
 
 def neighbor_pairs(similarity: FloatArray, n_neighbors: int) -> list[tuple[int, int]]:
-    """Pairs of clusters of which each is among the other's most similar ones.
-
-    Parameters
-    ----------
-    similarity : ndarray of shape (n_clusters, n_clusters)
-        Symmetric similarities; the diagonal does not count.
-    n_neighbors : int
-        How many of the most similar clusters count as neighbours.
-
-    Returns
-    -------
-    list of pairs of int
-        The pairs, in order.
-    """
+    """Pairs of clusters of which each is among the other's most similar ones."""
     others = np.array(similarity, dtype=np.float64)
     np.fill_diagonal(others, -np.inf)
     n_clusters = len(others)
@@ -180,19 +98,6 @@ def neighbor_pairs(similarity: FloatArray, n_neighbors: int) -> list[tuple[int, 
 
 
 def random_masses(n_objects: int, n_sets: int, random: np.random.RandomState) -> FloatArray:
-    """Masses to start from that know nothing.
-
-    Parameters
-    ----------
-    n_objects, n_sets : int
-        Their shape.
-    random : RandomState
-        Where they come from.
-
-    Returns
-    -------
-    ndarray of shape (n_objects, n_sets)
-        Rows that sum to one.
-    """
+    """Masses to start from that know nothing."""
     masses = random.uniform(size=(n_objects, n_sets))
     return np.asarray(masses / masses.sum(axis=1, keepdims=True))

@@ -36,20 +36,7 @@ class RowModel(Protocol):
         """The sets that carry mass."""
 
     def assign(self, rows: Any, weights: Any = None) -> FloatArray:
-        """The masses of rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            The rows.
-        weights : None, default=None
-            Not used.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            Masses, in the precision of the rows.
-        """
+        """The masses of rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,38 +55,14 @@ class BlockModel:
     focal_sets: FocalSets
 
     def assign(self, rows: Any, weights: Any = None) -> FloatArray:
-        """The masses of rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            The rows.
-        weights : None, default=None
-            Not used: masses do not depend on weights.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            Masses, in the precision of the rows.
-        """
+        """The masses of rows."""
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         for block in row_blocks(len(rows), _BLOCK_ROWS):
             out[block] = self.masses_of(rows[block])
         return out
 
     def masses_of(self, rows: FloatArray) -> FloatArray:
-        """The masses of a few rows as the user knows them.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            Masses.
-        """
+        """The masses of a few rows as the user knows them."""
         raise NotImplementedError
 
 

@@ -45,48 +45,14 @@ class SetCosts:
 
     @classmethod
     def ecm(cls, focal_sets: FocalSets, *, alpha: float, beta: float, delta: float) -> "SetCosts":
-        r"""Costs :math:`|A|^\alpha\|x-\bar v_A\|^2`, and :math:`\delta^2` for the empty set.
-
-        Parameters
-        ----------
-        focal_sets : FocalSets
-            The sets that may carry mass.
-        alpha : float
-            The exponent of the number of clusters in a set.
-        beta : float
-            The exponent of the masses.
-        delta : float
-            The distance to the empty set.
-
-        Returns
-        -------
-        SetCosts
-            The costs.
-        """
+        r"""Costs :math:`|A|^\alpha\|x-\bar v_A\|^2`, and :math:`\delta^2` for the empty set."""
         size = focal_sets.sizes[1:].astype(np.float64)
         alphas = np.minimum(alpha, np.log(DEAREST) / np.log(np.maximum(size, 2)))
         return cls(focal_sets, size ** (alphas - 1), size**alphas, delta * delta, beta)
 
     @classmethod
     def ccm(cls, focal_sets: FocalSets, *, gamma: float, beta: float, delta: float) -> "SetCosts":
-        r"""Costs :math:`(\sum_{k\in A}\|x-v_k\|^2+\gamma\|x-\bar v_A\|^2)/(|A|+\gamma)`.
-
-        Parameters
-        ----------
-        focal_sets : FocalSets
-            The sets that may carry mass.
-        gamma : float
-            The weight of the barycentre.
-        beta : float
-            The exponent of the masses.
-        delta : float
-            The distance to the empty set.
-
-        Returns
-        -------
-        SetCosts
-            The costs.
-        """
+        r"""Costs :math:`(\sum_{k\in A}\|x-v_k\|^2+\gamma\|x-\bar v_A\|^2)/(|A|+\gamma)`."""
         size = focal_sets.sizes[1:].astype(np.float64)
         # A single cluster is its own barycentre: its cost is the squared distance, whatever gamma is.
         return cls(focal_sets, (1 + gamma / size) / (size + gamma), gamma / (size + gamma), delta * delta, beta)
@@ -108,36 +74,12 @@ class SetCosts:
         return (*_lists(table), *_lists(table.T))
 
     def barycentres(self, prototypes: FloatArray) -> FloatArray:
-        """The mean of the prototypes of each set.
-
-        Parameters
-        ----------
-        prototypes : ndarray of shape (n_clusters, n_features)
-            The prototypes.
-
-        Returns
-        -------
-        ndarray of shape (n_focal_sets - 1, n_features)
-            The barycentres.
-        """
+        """The mean of the prototypes of each set."""
         return np.asarray(self.membership @ prototypes / self.size[:, None])
 
 
 def masses_of_costs(costs: FloatArray, beta: float) -> FloatArray:
-    r"""The masses that minimise :math:`\sum_jm_j^\beta s_j`; sets that cost nothing share the mass equally.
-
-    Parameters
-    ----------
-    costs : ndarray of shape (n, n_focal_sets)
-        The costs, not negative.
-    beta : float
-        The exponent, above 1.
-
-    Returns
-    -------
-    ndarray of shape (n, n_focal_sets)
-        The masses.
-    """
+    r"""The masses that minimise :math:`\sum_jm_j^\beta s_j`; sets that cost nothing share the mass equally."""
     least = costs.min(axis=1, keepdims=True)
     free = least[:, 0] <= 0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -148,39 +90,13 @@ def masses_of_costs(costs: FloatArray, beta: float) -> FloatArray:
 
 
 def total_cost(powers: FloatArray, costs: FloatArray) -> float:
-    """The sum of the costs, weighted with the powers of the masses; what has no mass may cost anything.
-
-    Parameters
-    ----------
-    powers : ndarray of shape (n, n_focal_sets)
-        The masses, raised to the power beta.
-    costs : ndarray of shape (n, n_focal_sets)
-        The costs; that of the empty set may be infinite.
-
-    Returns
-    -------
-    float
-        The sum.
-    """
+    """The sum of the costs, weighted with the powers of the masses; what has no mass may cost anything."""
     first = 1 if np.isinf(costs[:1, 0]).any() else 0
     return float((powers[:, first:] * costs[:, first:]).sum())
 
 
 def solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve a symmetric system that may be singular: least squares, and the smallest solution, where it is.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        A positive semidefinite matrix.
-    right : ndarray of shape (n, m)
-        Right-hand sides.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-        The solution.
-    """
+    """Solve a symmetric system that may be singular: least squares, and the smallest solution, where it is."""
     # Equations of very different sizes (a cluster that holds almost nothing) are first brought to one size.
     size = np.sqrt(np.clip(np.diag(matrix), np.finfo(np.float64).tiny, None))
     scaled, right = matrix / np.outer(size, size), (right.T / size).T
@@ -193,22 +109,7 @@ def solve_positive(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def powers_of(masses: FloatArray, beta: float, weights: Any) -> FloatArray:
-    """Masses, raised to a power and weighted.
-
-    Parameters
-    ----------
-    masses : ndarray of shape (n, n_focal_sets)
-        The masses.
-    beta : float
-        The power.
-    weights : ndarray of shape (n,) or None
-        How much each row counts.
-
-    Returns
-    -------
-    ndarray of shape (n, n_focal_sets)
-        The powers.
-    """
+    """Masses, raised to a power and weighted."""
     powers = masses * masses if beta == 2 else masses**beta
     return np.asarray(powers if weights is None else powers * np.asarray(weights, dtype=np.float64)[:, None])
 

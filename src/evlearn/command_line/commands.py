@@ -41,18 +41,7 @@ _REPORTED = 100_000  # objects; of more, a report shows a sample
 
 
 def cluster(options: Namespace) -> int:
-    """Cluster a table.
-
-    Parameters
-    ----------
-    options : Namespace
-        What the user asked for.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Cluster a table."""
     progress = Progress(options.quiet)
     _check_outputs(options, progress)
     estimator = _make_estimator(options)
@@ -86,18 +75,7 @@ def cluster(options: Namespace) -> int:
 
 
 def predict(options: Namespace) -> int:
-    """Judge the rows of a table with a model of an earlier command.
-
-    Parameters
-    ----------
-    options : Namespace
-        What the user asked for.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Judge the rows of a table with a model of an earlier command."""
     progress = Progress(options.quiet)
     _check_outputs(options, progress)
     model = load_model(options.saved)

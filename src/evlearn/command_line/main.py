@@ -118,13 +118,7 @@ def _run(options: Namespace) -> int:
 
 
 def make_parser() -> ArgumentParser:
-    """The parser of the command.
-
-    Returns
-    -------
-    ArgumentParser
-        The parser.
-    """
+    """The parser of the command."""
     parser = _Parser(prog="evlearn", description=_ABOUT)
     parser.add_argument("--version", action="version", version=f"evlearn {evlearn.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="{cluster,predict}", title="commands")

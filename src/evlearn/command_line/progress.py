@@ -10,13 +10,7 @@ _SECONDS_ON_SCREEN, _SECONDS_IN_LOG = 0.1, 1.0
 
 
 class Progress:
-    """Says on stderr what is going on.
-
-    Parameters
-    ----------
-    quiet : bool
-        Whether to say nothing.
-    """
+    """Says on stderr what is going on."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -25,25 +19,13 @@ class Progress:
         self._shown = float("-inf")
 
     def say(self, message: str) -> None:
-        """A line that stays.
-
-        Parameters
-        ----------
-        message : str
-            The line.
-        """
+        """A line that stays."""
         if not self._quiet:
             self.clear()
             print(message, file=sys.stderr, flush=True)
 
     def show(self, message: str) -> None:
-        """A line that the next one replaces. Where stderr is no terminal it stays, at most one in a second.
-
-        Parameters
-        ----------
-        message : str
-            The line.
-        """
+        """A line that the next one replaces. Where stderr is no terminal it stays, at most one in a second."""
         if time.monotonic() - self._shown < (_SECONDS_ON_SCREEN if self._live else _SECONDS_IN_LOG):
             return
         self._shown = time.monotonic()
@@ -56,13 +38,7 @@ class Progress:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Show what estimators print.
-
-        Yields
-        ------
-        None
-            While they run.
-        """
+        """Show what estimators print."""
         with redirect_stdout(_Lines(self)):
             yield
         self.clear()

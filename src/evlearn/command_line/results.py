@@ -20,29 +20,11 @@ class Writer(Protocol):
     """Takes partitions of some objects after another."""
 
     def write(self, names: list[str], partition: CredalPartition) -> None:
-        """Add rows.
-
-        Parameters
-        ----------
-        names : list of str
-            The names of the objects.
-        partition : CredalPartition
-            Their masses.
-        """
+        """Add rows."""
 
 
 class CsvWriter:
-    """Rows as CSV, with a line of names first.
-
-    Parameters
-    ----------
-    file : file
-        A text file.
-    keep_formulas : bool, default=False
-        Whether to write text that a spreadsheet would compute as it is, instead of with an apostrophe before it.
-    level : float, default=0.6
-        The belief from which on an object is sure.
-    """
+    """Rows as CSV, with a line of names first."""
 
     def __init__(self, file: Any, *, keep_formulas: bool = False, level: float = SURE_LEVEL) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
@@ -51,15 +33,7 @@ class CsvWriter:
         self._begun = False
 
     def write(self, names: list[str], partition: CredalPartition) -> None:
-        """Add rows.
-
-        Parameters
-        ----------
-        names : list of str
-            The names of the objects.
-        partition : CredalPartition
-            Their masses.
-        """
+        """Add rows."""
         columns = {"object": names} | partition.to_columns(self._level)
         if not self._begun:
             self._writer.writerow(columns)
@@ -73,15 +47,7 @@ class CsvWriter:
 
 
 class ParquetWriter:
-    """Rows as one Parquet file.
-
-    Parameters
-    ----------
-    file : file
-        A binary file.
-    level : float, default=0.6
-        The belief from which on an object is sure.
-    """
+    """Rows as one Parquet file."""
 
     def __init__(self, file: Any, *, level: float = SURE_LEVEL) -> None:
         self._file = file
@@ -89,15 +55,7 @@ class ParquetWriter:
         self._writer: Any = None
 
     def write(self, names: list[str], partition: CredalPartition) -> None:
-        """Add rows.
-
-        Parameters
-        ----------
-        names : list of str
-            The names of the objects.
-        partition : CredalPartition
-            Their masses.
-        """
+        """Add rows."""
         pyarrow = need_pyarrow()
         table = pyarrow.table({"object": names} | partition.to_columns(self._level))
         if self._writer is None:
@@ -116,39 +74,14 @@ class Nowhere:
     """Takes rows and keeps none."""
 
     def write(self, names: list[str], partition: CredalPartition) -> None:
-        """Do nothing.
-
-        Parameters
-        ----------
-        names : list of str
-            The names of the objects.
-        partition : CredalPartition
-            Their masses.
-        """
+        """Do nothing."""
 
 
 @contextmanager
 def open_writer(
     path: str | None, *, screen: bool, keep_formulas: bool = False, level: float = SURE_LEVEL
 ) -> Iterator[Writer]:
-    """A writer to a file, which has its name only once it is whole.
-
-    Parameters
-    ----------
-    path : str or None
-        The file: ``.parquet``, or else CSV; None for no file.
-    screen : bool
-        Whether no file means the screen.
-    keep_formulas : bool, default=False
-        Whether text that a spreadsheet would compute is written as it is.
-    level : float, default=0.6
-        The belief from which on an object is sure.
-
-    Yields
-    ------
-    Writer
-        The writer.
-    """
+    """A writer to a file, which has its name only once it is whole."""
     if path is None:
         yield CsvWriter(sys.stdout, keep_formulas=keep_formulas, level=level) if screen else Nowhere()
     elif Path(path).suffix.lower() in (".parquet", ".pq"):
@@ -168,17 +101,7 @@ def open_writer(
 
 
 def check_output(option: str, path: str | None, endings: tuple[str, ...]) -> None:
-    """Raise if a file cannot be written; before hours of work, and not after them.
-
-    Parameters
-    ----------
-    option : str
-        The option that names the file.
-    path : str or None
-        The file.
-    endings : tuple of str
-        How its name may end.
-    """
+    """Raise if a file cannot be written; before hours of work, and not after them."""
     if path is None:
         return
     if Path(path).suffix.lower() not in endings:

@@ -8,13 +8,7 @@ from evlearn.utils.typing import FloatArray
 
 
 class Sample:
-    """Rows drawn at random, each with the same chance; all of them while they are few.
-
-    Parameters
-    ----------
-    size : int
-        How many rows to keep at the most.
-    """
+    """Rows drawn at random, each with the same chance; all of them while they are few."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -23,15 +17,7 @@ class Sample:
         self._parts: list[tuple[Chunk, CredalPartition]] = []
 
     def add(self, chunk: Chunk, partition: CredalPartition) -> None:
-        """Offer some rows.
-
-        Parameters
-        ----------
-        chunk : Chunk
-            The rows.
-        partition : CredalPartition
-            Their masses.
-        """
+        """Offer some rows."""
         if not self._size:
             return
         self._parts.append((chunk, partition))

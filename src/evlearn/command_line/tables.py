@@ -74,22 +74,7 @@ class Table(ABC):
         return [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files]
 
     def chunks(self, chosen: Sequence[str], names: str | None, *, drop_missing: bool) -> Iterator[Chunk]:
-        """The rows of the table, some at a time.
-
-        Parameters
-        ----------
-        chosen : sequence of str
-            The columns with the attributes.
-        names : str or None
-            The column with the names of the objects; None numbers them.
-        drop_missing : bool
-            Whether to leave out rows with missing values, which are an error otherwise.
-
-        Yields
-        ------
-        Chunk
-            Some rows.
-        """
+        """The rows of the table, some at a time."""
         positions = [self.columns.index(name) for name in chosen]
         start = 0
         for values, texts in self._read(positions, None if names is None else self.columns.index(names)):
@@ -118,21 +103,7 @@ class Table(ABC):
 
 
 class CsvTable(Table):
-    """A CSV file. Whether there is a line of names, and what separates the cells, is seen from the first rows.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    delimiter : str or None, default=None
-        What separates cells; None finds out.
-    decimal : str, default="."
-        The decimal sign.
-    header : bool or None, default=None
-        Whether the first line has the names of the columns; None finds out.
-    known : sequence of str, default=()
-        Names of columns that the table is expected to have: a first line with all of them is a line of names.
-    """
+    """A CSV file. Whether there is a line of names, and what separates the cells, is seen from the first rows."""
 
     def __init__(
         self,
@@ -265,13 +236,7 @@ class CsvTable(Table):
 
 
 class ParquetTable(Table):
-    """A Parquet file, or a folder of them.
-
-    Parameters
-    ----------
-    path : str or path
-        The file or folder.
-    """
+    """A Parquet file, or a folder of them."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
@@ -300,26 +265,7 @@ def open_table(
     header: bool | None = None,
     known: Sequence[str] = (),
 ) -> Table:
-    """The table in a file, by its ending.
-
-    Parameters
-    ----------
-    path : str or path
-        A Parquet file or a folder of them, or else a CSV file.
-    delimiter : str or None, default=None
-        What separates cells of a CSV file; None finds out.
-    decimal : str, default="."
-        The decimal sign of a CSV file.
-    header : bool or None, default=None
-        Whether the first line of a CSV file has the names of the columns; None finds out.
-    known : sequence of str, default=()
-        Names of columns that the table is expected to have.
-
-    Returns
-    -------
-    Table
-        The table.
-    """
+    """The table in a file, by its ending."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")

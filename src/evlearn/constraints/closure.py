@@ -14,11 +14,6 @@ _CHAINS = 3
 def closure(must_link: IntArray, cannot_link: IntArray) -> tuple[IntArray, IntArray]:
     """All pairs that the constraints imply.
 
-    Parameters
-    ----------
-    must_link, cannot_link : ndarray of int of shape (n_pairs, 2)
-        The constraints.
-
     Returns
     -------
     must_link, cannot_link : ndarray of int of shape (n_pairs, 2)

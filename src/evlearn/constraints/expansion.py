@@ -24,17 +24,6 @@ def expand(
 ) -> tuple[IntArray, IntArray]:
     """Constraints for pairs near the constrained ones.
 
-    Parameters
-    ----------
-    must_link, cannot_link : ndarray of int of shape (n_pairs, 2)
-        The constraints, at least one in all.
-    X : ndarray or sparse matrix of shape (n_objects, n_features) or (n_objects, n_objects)
-        The objects, or their dissimilarities.
-    n_neighbors : int
-        The number of neighbours of each object and of new constraints for each old one, at least 1.
-    metric : str or callable
-        A metric of scikit-learn, or "precomputed".
-
     Returns
     -------
     must_link, cannot_link : ndarray of int of shape (n_new_pairs, 2)

@@ -9,22 +9,7 @@ from evlearn.utils.typing import BoolArray, IntArray
 
 
 def label_codes(labels: npt.ArrayLike, unlabelled: Any, name: str) -> IntArray:
-    """A number for each label, and -1 for objects without one.
-
-    Parameters
-    ----------
-    labels : array-like of shape (n_objects,)
-        Numbers or text. NaN and None mean that an object has no label.
-    unlabelled : object
-        The value that means the same, or None if there is none.
-    name : str
-        What the labels are called in errors.
-
-    Returns
-    -------
-    ndarray of int of shape (n_objects,)
-        Equal numbers for equal labels.
-    """
+    """A number for each label, and -1 for objects without one."""
     given = np.asarray(labels)
     if given.dtype.kind in "US" and not hasattr(labels, "__array__"):
         # NumPy turned what was not text in this list, such as NaN or -1, into text.

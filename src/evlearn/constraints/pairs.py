@@ -20,20 +20,7 @@ _SHOWN = 5
 
 
 def read_pairs(pairs: PairsLike, name: str) -> IntArray:
-    """Pairs as an array, each with the smaller object first, in lexicographic order and without repetition.
-
-    Parameters
-    ----------
-    pairs : array-like of int of shape (n_pairs, 2) or iterable of pairs
-        The pairs; pairs of an object with itself are kept.
-    name : str
-        What the pairs are called in errors.
-
-    Returns
-    -------
-    ndarray of int of shape (n_pairs, 2)
-        A new array.
-    """
+    """Pairs as an array, each with the smaller object first, in lexicographic order and without repetition."""
     given = _as_array(pairs, name)
     if given.size == 0:
         return np.empty((0, 2), dtype=np.intp)
@@ -58,73 +45,27 @@ def _as_array(pairs: PairsLike, name: str) -> npt.NDArray[Any]:
 
 
 def keys_of_pairs(pairs: npt.NDArray[Any]) -> KeyArray:
-    """One number for each unordered pair; numbers follow the lexicographic order of sorted pairs.
-
-    Parameters
-    ----------
-    pairs : ndarray of int of shape (..., 2)
-        The pairs, in either order.
-
-    Returns
-    -------
-    ndarray of int64 of shape (...)
-        The keys.
-    """
+    """One number for each unordered pair; numbers follow the lexicographic order of sorted pairs."""
     smaller = np.minimum(pairs[..., 0], pairs[..., 1]).astype(np.int64)
     larger = np.maximum(pairs[..., 0], pairs[..., 1]).astype(np.int64)
     return np.asarray((smaller << _OBJECT_BITS) | larger)
 
 
 def pairs_of_keys(keys: KeyArray) -> IntArray:
-    """The sorted pairs that `keys_of_pairs` made these keys of.
-
-    Parameters
-    ----------
-    keys : ndarray of int64 of shape (n_pairs,)
-        The keys.
-
-    Returns
-    -------
-    ndarray of int of shape (n_pairs, 2)
-        The pairs.
-    """
+    """The sorted pairs that `keys_of_pairs` made these keys of."""
     last = (1 << _OBJECT_BITS) - 1
     return np.column_stack([keys >> _OBJECT_BITS, keys & last]).astype(np.intp, copy=False)
 
 
 def distinct(keys: KeyArray) -> KeyArray:
-    """The keys in ascending order, each once.
-
-    Parameters
-    ----------
-    keys : ndarray of int64 of shape (n_keys,)
-        The keys, in any order.
-
-    Returns
-    -------
-    ndarray of int64 of shape (n_distinct,)
-        What `numpy.unique` gives.
-    """
+    """The keys in ascending order, each once."""
     # Sorting is many times faster than the hash table that numpy.unique builds of millions of whole numbers.
     ordered = np.sort(keys)
     return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]])
 
 
 def contains(sorted_keys: KeyArray, keys: KeyArray) -> BoolArray:
-    """Whether each key is among the sorted ones.
-
-    Parameters
-    ----------
-    sorted_keys : ndarray of int64 of shape (n_keys,)
-        Keys in ascending order.
-    keys : ndarray of int64
-        The keys to look up, of any shape.
-
-    Returns
-    -------
-    ndarray of bool
-        The answers, in the shape of `keys`.
-    """
+    """Whether each key is among the sorted ones."""
     if len(sorted_keys) == 0:
         return np.zeros(keys.shape, dtype=bool)
     found = np.searchsorted(sorted_keys, keys).clip(max=len(sorted_keys) - 1)
@@ -132,38 +73,12 @@ def contains(sorted_keys: KeyArray, keys: KeyArray) -> BoolArray:
 
 
 def all_pairs_of(objects: IntArray) -> IntArray:
-    """All unordered pairs of these objects.
-
-    Parameters
-    ----------
-    objects : ndarray of int of shape (n_objects,)
-        The objects.
-
-    Returns
-    -------
-    ndarray of int of shape (n_objects * (n_objects - 1) / 2, 2)
-        The pairs.
-    """
+    """All unordered pairs of these objects."""
     return objects[np.column_stack(np.triu_indices(len(objects), k=1))]
 
 
 def draw_pairs(n_objects: int, n_pairs: int, random_state: Any) -> IntArray:
-    """Different pairs of objects, drawn uniformly.
-
-    Parameters
-    ----------
-    n_objects : int
-        The number of objects.
-    n_pairs : int
-        How many pairs to draw, not more than there are.
-    random_state : int, RandomState instance or None
-        The seed.
-
-    Returns
-    -------
-    ndarray of int of shape (n_pairs, 2)
-        The pairs.
-    """
+    """Different pairs of objects, drawn uniformly."""
     random = check_random_state(random_state)
     n_possible = n_objects * (n_objects - 1) // 2
     if 2 * n_pairs > n_possible:
@@ -186,17 +101,6 @@ def _pairs_of_indices(indices: npt.NDArray[Any]) -> IntArray:
 
 
 def describe_pairs(pairs: IntArray) -> str:
-    """The first pairs as text, and how many more there are.
-
-    Parameters
-    ----------
-    pairs : ndarray of int of shape (n_pairs, 2)
-        The pairs.
-
-    Returns
-    -------
-    str
-        For example ``(0, 1), (2, 5) and 7 more``.
-    """
+    """The first pairs as text, and how many more there are."""
     shown = ", ".join(str(tuple(pair)) for pair in pairs[:_SHOWN].tolist())
     return shown if len(pairs) <= _SHOWN else f"{shown} and {len(pairs) - _SHOWN} more"

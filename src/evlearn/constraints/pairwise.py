@@ -312,15 +312,7 @@ class PairwiseConstraints:
 
 
 def check_constraints(constraints: Any, n_objects: int) -> None:
-    """Raise unless constraints are None, or constraints of objects that there are.
-
-    Parameters
-    ----------
-    constraints : PairwiseConstraints or None
-        What the user gave.
-    n_objects : int
-        The number of objects.
-    """
+    """Raise unless constraints are None, or constraints of objects that there are."""
     if constraints is None:
         return
     if not isinstance(constraints, PairwiseConstraints):

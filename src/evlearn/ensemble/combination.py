@@ -111,13 +111,7 @@ def combine_partitions(
 
 
 def check_combination(rule: Any, n_clusters: Any, n_partners: Any, n_init: Any, tol: Any, max_iter: Any) -> None:
-    """Raise unless these are parameters of `combine_partitions`.
-
-    Parameters
-    ----------
-    rule, n_clusters, n_partners, n_init, tol, max_iter : object
-        What the user gave.
-    """
+    """Raise unless these are parameters of `combine_partitions`."""
     check_choice("rule", rule, RULES)
     if n_clusters is not None:
         check_integer("n_clusters", n_clusters, 1)
@@ -130,20 +124,7 @@ def check_combination(rule: Any, n_clusters: Any, n_partners: Any, n_init: Any, 
 def choose_sets(
     members: Sequence[CredalPartition], focal_sets: Any, n_clusters: int | None, include_omega: bool
 ) -> FocalSets:
-    """The family of the combined partition.
-
-    Parameters
-    ----------
-    members : sequence of CredalPartition
-        The partitions.
-    focal_sets, n_clusters, include_omega : object
-        What the user asked for; see `combine_partitions`.
-
-    Returns
-    -------
-    FocalSets
-        The family.
-    """
+    """The family of the combined partition."""
     number = max(one.n_clusters for one in members) if n_clusters is None else n_clusters
     if isinstance(focal_sets, str) and focal_sets == "auto":
         small, medium = number <= _ALL_SETS_UP_TO, number <= _ALL_PAIRS_OF_CLUSTERS_UP_TO
@@ -163,26 +144,7 @@ def combine(
     random: np.random.RandomState,
     report: Report | None = None,
 ) -> Trace[Swept]:
-    """The masses that say about pairs of objects what the members say together.
-
-    Parameters
-    ----------
-    members : sequence of CredalPartition
-        Partitions of the same objects.
-    focal_sets : FocalSets
-        The family of the result.
-    rule, n_partners, n_init, tol, max_iter : object
-        As for `combine_partitions`.
-    random : RandomState
-        Where chance comes from.
-    report : callable or None, default=None
-        Called after each sweep of the last descent.
-
-    Returns
-    -------
-    Trace
-        Where the best start ended.
-    """
+    """The masses that say about pairs of objects what the members say together."""
     n_objects = members[0].n_objects
     pairs = choose_pairs(n_objects, n_partners, random)
     statements = _statements(members, pairs, rule)
@@ -198,20 +160,7 @@ def combine(
 
 
 def numbered_like(partition: CredalPartition, members: Sequence[CredalPartition]) -> CredalPartition:
-    """The partition with its clusters numbered as in the first member that has as many, or the largest first.
-
-    Parameters
-    ----------
-    partition : CredalPartition
-        The partition.
-    members : sequence of CredalPartition
-        Others of the same objects.
-
-    Returns
-    -------
-    CredalPartition
-        The same mass functions.
-    """
+    """The partition with its clusters numbered as in the first member that has as many, or the largest first."""
     like = next((one for one in members if one.n_clusters == partition.n_clusters), None)
     if like is not None:
         return align_clusters(partition, like)

@@ -27,20 +27,7 @@ RULES: dict[str, Callable[[Sequence[FloatArray], FocalSets], FloatArray]] = {
 
 
 def fuse(sources: Sequence[PairMasses], rule: str) -> PairMasses:
-    """Combine what several sources say about the same pairs.
-
-    Parameters
-    ----------
-    sources : sequence of PairMasses
-        One for each source; the arrays have the same shape.
-    rule : {"average", "dempster", "dubois_prade"}
-        How to combine.
-
-    Returns
-    -------
-    PairMasses
-        The combined masses.
-    """
+    """Combine what several sources say about the same pairs."""
     stacked = [_summing_to_one(np.stack(source, axis=-1)) for source in sources]
     return PairMasses(*np.moveaxis(RULES[rule](stacked, PAIR_FRAME), -1, 0))
 

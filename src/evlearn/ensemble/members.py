@@ -10,20 +10,7 @@ from evlearn.utils.typing import FloatArray
 
 
 def fitted_partition(clusterer: Any, X: Any) -> CredalPartition:
-    """What a fitted clusterer says about the objects that it was fitted to.
-
-    Parameters
-    ----------
-    clusterer : fitted estimator
-        With mass functions, probabilities or labels, in this order of preference.
-    X : array-like
-        The objects.
-
-    Returns
-    -------
-    CredalPartition
-        The partition.
-    """
+    """What a fitted clusterer says about the objects that it was fitted to."""
     before, last = split_pipeline(clusterer)
     if last is not clusterer:
         return fitted_partition(last, X if before is None else before.transform(X))
@@ -46,20 +33,7 @@ def fitted_partition(clusterer: Any, X: Any) -> CredalPartition:
 
 
 def predicted_partition(clusterer: Any, X: Any) -> CredalPartition:
-    """What a fitted clusterer says about new objects.
-
-    Parameters
-    ----------
-    clusterer : fitted estimator
-        With `predict_mass`, `predict_proba` or `predict`.
-    X : array-like
-        The objects.
-
-    Returns
-    -------
-    CredalPartition
-        A partition with the focal sets of `fitted_partition`.
-    """
+    """What a fitted clusterer says about new objects."""
     before, last = split_pipeline(clusterer)
     if last is not clusterer:
         return predicted_partition(last, X if before is None else before.transform(X))

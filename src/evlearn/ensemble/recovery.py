@@ -29,35 +29,13 @@ def _weights() -> FloatArray:
 
 
 def pair_forms_of(focal_sets: FocalSets) -> FloatArray:
-    """The three forms of two mass functions whose squared misfits make the distance.
-
-    Parameters
-    ----------
-    focal_sets : FocalSets
-        The family.
-
-    Returns
-    -------
-    ndarray of shape (3, n_focal_sets, n_focal_sets)
-        The forms, symmetric.
-    """
+    """The three forms of two mass functions whose squared misfits make the distance."""
     forms = np.stack(pair_forms(focal_sets, np.empty(0))[:3])
     return np.asarray(np.tensordot(_weights().T, forms, axes=1))
 
 
 def targets_of(statements: PairMasses) -> FloatArray:
-    """The targets of these forms.
-
-    Parameters
-    ----------
-    statements : PairMasses
-        What is said about pairs.
-
-    Returns
-    -------
-    ndarray of shape (3, ...)
-        The targets.
-    """
+    """The targets of these forms."""
     return np.asarray(np.tensordot(_weights().T, np.stack(statements[:3]), axes=1))
 
 
@@ -71,30 +49,7 @@ def recover(
     max_iter: int,
     report: Report | None = None,
 ) -> Trace[Swept]:
-    """The masses whose statements about pairs are nearest to the given ones.
-
-    Parameters
-    ----------
-    pairs : ndarray of int of shape (n_pairs, 2)
-        The pairs of objects.
-    statements : PairMasses
-        What is to be said about them.
-    focal_sets : FocalSets
-        What the columns of the masses stand for.
-    start : ndarray of shape (n_objects, n_focal_sets)
-        Where to start.
-    tol : float
-        A sweep that lowers the objective by less than this share of it is the last.
-    max_iter : int
-        The largest number of sweeps.
-    report : callable or None, default=None
-        Called after each sweep with its number and the objective.
-
-    Returns
-    -------
-    Trace
-        Where it ended; the objective is the mean squared distance over the pairs.
-    """
+    """The masses whose statements about pairs are nearest to the given ones."""
     return sweep_masses(
         pairs_with_targets(pairs, targets_of(statements), len(start)),
         start,
@@ -108,22 +63,7 @@ def recover(
 
 
 def recover_rows(statements: PairMasses, masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
-    """The masses of new objects from statements about them and objects whose masses are known.
-
-    Parameters
-    ----------
-    statements : PairMasses
-        Arrays of shape (n_objects, n_known).
-    masses : ndarray of shape (n_known, n_focal_sets)
-        The known masses.
-    focal_sets : FocalSets
-        What their columns stand for.
-
-    Returns
-    -------
-    ndarray of shape (n_objects, n_focal_sets)
-        Masses.
-    """
+    """The masses of new objects from statements about them and objects whose masses are known."""
     return rows_against(np.hstack(list(targets_of(statements))), masses, pair_forms_of(focal_sets))
 
 

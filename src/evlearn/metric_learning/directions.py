@@ -15,24 +15,7 @@ _LEAST_EIGENVALUE = 1e-8
 
 
 def number_of_features(n_components: Any, classes: IntArray, n_attributes: int, *, several: bool = False) -> int:
-    """The number of features that a user wants, or one less than there are classes.
-
-    Parameters
-    ----------
-    n_components : int or None
-        What the user gave.
-    classes : ndarray of int of shape (n_objects,)
-        Classes, numbered from 0.
-    n_attributes : int
-        The number of attributes.
-    several : bool, default=False
-        Whether there may be as many as attributes, whatever the number of classes.
-
-    Returns
-    -------
-    int
-        The number of features.
-    """
+    """The number of features that a user wants, or one less than there are classes."""
     by_classes = min(int(classes.max()), n_attributes)
     if n_components is None:
         return by_classes
@@ -49,13 +32,6 @@ def number_of_features(n_components: Any, classes: IntArray, n_attributes: int, 
 
 def class_scatter(X: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArray]:
     """Covariance matrices between and within classes; their sum is that of all objects.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_objects, n_features)
-        The objects.
-    classes : ndarray of int of shape (n_objects,)
-        Their classes, numbered from 0.
 
     Returns
     -------
@@ -74,19 +50,6 @@ def linear_features(
 ) -> tuple[FloatArray, FloatArray]:
     """Weights of attributes such that classes are far apart.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_objects, n_features)
-        The objects.
-    classes : ndarray of int of shape (n_objects,)
-        Their classes, numbered from 0.
-    scatter : callable
-        It makes scatter matrices between and within classes of objects and classes.
-    n_components : int
-        How many features.
-    reg : float
-        The share of the mean variance of attributes that is added to all variances within classes.
-
     Returns
     -------
     components : ndarray of shape (n_components, n_features)
@@ -102,29 +65,13 @@ def linear_features(
 
 
 def with_signs(rows: FloatArray) -> FloatArray:
-    """Rows whose largest weight is positive: eigenvectors may have either sign.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_weights)
-        The weights, with any signs.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_weights)
-        The same rows, or their negatives.
-    """
+    """Rows whose largest weight is positive: eigenvectors may have either sign."""
     largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
     return np.asarray(rows * np.where(largest < 0, -1, 1))
 
 
 def span(X: FloatArray) -> tuple[FloatArray, FloatArray | None]:
     """Objects in as few coordinates as they need.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_objects, n_features)
-        The objects.
 
     Returns
     -------
@@ -144,15 +91,6 @@ def best_directions(
     between: FloatArray, within: FloatArray, n_components: int, reg: float
 ) -> tuple[FloatArray, FloatArray]:
     """Directions in which objects are far apart between classes and near within.
-
-    Parameters
-    ----------
-    between, within : ndarray of shape (n_features, n_features)
-        Scatter matrices, symmetric.
-    n_components : int
-        How many directions.
-    reg : float
-        The share of the mean variance that is added to all variances within classes.
 
     Returns
     -------
@@ -175,13 +113,6 @@ def best_directions(
 
 def kernel_coordinates(kernel: FloatArray, size: float) -> tuple[FloatArray, FloatArray]:
     """Coordinates whose products are the values of a kernel.
-
-    Parameters
-    ----------
-    kernel : ndarray of shape (n_objects, n_objects)
-        The values of the kernel, symmetric, centred or not.
-    size : float
-        The largest value before they were centred; what is left of less than its precision is noise.
 
     Returns
     -------

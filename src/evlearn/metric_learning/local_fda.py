@@ -101,15 +101,6 @@ class LocalFDA(LinearFeatures):
 def local_scatter(X: FloatArray, classes: IntArray, n_neighbors: int) -> tuple[FloatArray, FloatArray]:
     """Scatter matrices between and within classes, where only neighbours of one class count as such.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_objects, n_features)
-        The objects.
-    classes : ndarray of int of shape (n_objects,)
-        Their classes, numbered from 0.
-    n_neighbors : int
-        Which neighbour's distance says what is near.
-
     Returns
     -------
     between, within : ndarray of shape (n_features, n_features)

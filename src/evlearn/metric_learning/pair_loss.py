@@ -21,19 +21,7 @@ _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class PairLoss:
-    """The loss of a linear map of objects, given constraints on pairs of them.
-
-    Parameters
-    ----------
-    coordinates : ndarray of shape (n_objects, n_coordinates)
-        The objects, at best centred.
-    differences : sparse array of shape (n_pairs, n_objects)
-        For each pair, 1 at one object and -1 at the other.
-    signs : ndarray of shape (n_pairs,)
-        1 for a must-link and -1 for a cannot-link.
-    beta : float
-        How sharp the loss is.
-    """
+    """The loss of a linear map of objects, given constraints on pairs of them."""
 
     coordinates: FloatArray
     differences: csr_array
@@ -42,22 +30,7 @@ class PairLoss:
 
     @classmethod
     def of(cls, coordinates: FloatArray, constraints: PairwiseConstraints, beta: float) -> "PairLoss":
-        """The loss of objects with these coordinates.
-
-        Parameters
-        ----------
-        coordinates : ndarray of shape (n_objects, n_coordinates)
-            The objects.
-        constraints : PairwiseConstraints
-            Constraints on them.
-        beta : float
-            How sharp the loss is.
-
-        Returns
-        -------
-        PairLoss
-            The loss.
-        """
+        """The loss of objects with these coordinates."""
         pairs = np.vstack([constraints.must_link, constraints.cannot_link])
         rows = np.repeat(np.arange(len(pairs)), 2)
         values = np.tile([1.0, -1.0], len(pairs))
@@ -67,11 +40,6 @@ class PairLoss:
 
     def evaluate(self, components: FloatArray) -> tuple[float, FloatArray]:
         """The loss and its gradient.
-
-        Parameters
-        ----------
-        components : ndarray of shape (n_components, n_coordinates)
-            The linear map.
 
         Returns
         -------
@@ -87,21 +55,7 @@ class PairLoss:
         return float(loss), 2 * (self.differences.T @ pulls).T @ self.coordinates
 
     def random_start(self, n_components: int, random: np.random.RandomState) -> FloatArray:
-        """A small random map; zero would be a stationary point.
-
-        Parameters
-        ----------
-        n_components : int
-            The number of features.
-        random : RandomState
-            Where it is drawn from.
-
-        Returns
-        -------
-        ndarray of shape (n_components, n_coordinates)
-            It is made of differences of pairs, as are gradients. So is the result then, and directions in which no
-            pair differs are not left with noise.
-        """
+        """A small random map; zero would be a stationary point."""
         mixture = random.standard_normal((n_components, len(self.signs)))
         return self._small((self.differences.T @ mixture.T).T @ self.coordinates)
 
@@ -109,16 +63,6 @@ class PairLoss:
         """A small map in the directions in which the loss falls fastest from zero.
 
         A descent in tiny steps from a tiny random map turns into these before anything else happens.
-
-        Parameters
-        ----------
-        n_components : int
-            The number of features.
-
-        Returns
-        -------
-        ndarray of shape (n_components, n_coordinates)
-            Orthogonal directions, and zeros if there are not so many.
         """
         pulls = self.signs * expit(-self.beta * self.signs)
         weights = self.differences.T @ (dia_array((pulls[None], [0]), shape=2 * pulls.shape) @ self.differences)
@@ -146,26 +90,7 @@ def lower_pair_loss(
     max_iter: int,
     report: Report | None = None,
 ) -> Trace[FloatArray]:
-    """Minimise the loss by L-BFGS.
-
-    Parameters
-    ----------
-    loss : PairLoss
-        The loss.
-    start : ndarray of shape (n_components, n_coordinates)
-        Where to begin.
-    tol : float
-        Ten iterations that together lower the loss by less than this share of it are the last.
-    max_iter : int
-        The largest number of iterations.
-    report : callable or None, default=None
-        It is told the number of the iteration and the loss.
-
-    Returns
-    -------
-    Trace
-        Where it ended, interrupted or not.
-    """
+    """Minimise the loss by L-BFGS."""
 
     def evaluate(values: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = loss.evaluate(values.reshape(start.shape))
@@ -190,30 +115,7 @@ def best_descent(
     max_iter: int,
     report: Report | None = None,
 ) -> Trace[FloatArray]:
-    """The best of several descents from random starts.
-
-    Parameters
-    ----------
-    coordinates : ndarray of shape (n_objects, n_coordinates)
-        The objects that have constraints.
-    constraints : PairwiseConstraints
-        Constraints on them.
-    random : RandomState
-        Where starts are drawn from.
-    beta : float
-        How sharp the loss is.
-    n_components : int
-        The number of features.
-    n_init : int
-        The number of starts.
-    tol, max_iter, report
-        As for `lower_pair_loss`.
-
-    Returns
-    -------
-    Trace
-        The one with the lowest loss. Its map is that of the coordinates as they are.
-    """
+    """The best of several descents from random starts."""
     centred, basis = span(coordinates)
     # Objects in one place differ by rounding only once they are centred, and would be told apart by that.
     largest = np.abs(coordinates).max() if basis is not None else np.abs(coordinates).max(axis=0)
@@ -236,11 +138,6 @@ def best_descent(
 
 def only_constrained(constraints: PairwiseConstraints) -> tuple[IntArray, PairwiseConstraints]:
     """The objects that have constraints, and the constraints with these objects numbered from 0.
-
-    Parameters
-    ----------
-    constraints : PairwiseConstraints
-        The constraints.
 
     Returns
     -------

@@ -18,26 +18,7 @@ MOST_PAIRS = 20_000
 def known_pairs(
     constraints: Any, y: Any, X: npt.NDArray[Any], random: np.random.RandomState, name: str
 ) -> PairwiseConstraints:
-    """The constraints a user gave, or those that labels imply.
-
-    Parameters
-    ----------
-    constraints : PairwiseConstraints or None
-        What the user gave; if there are any, labels are not looked at.
-    y : array-like of shape (n_objects,) or None
-        The labels of some objects.
-    X : ndarray of shape (n_objects, n_features)
-        The objects.
-    random : RandomState
-        It draws pairs where labels imply more than 20,000.
-    name : str
-        The estimator, for errors.
-
-    Returns
-    -------
-    PairwiseConstraints
-        At least one cannot-link.
-    """
+    """The constraints a user gave, or those that labels imply."""
     if constraints is not None:
         check_constraints(constraints, len(X))
         pairs: PairwiseConstraints = constraints
@@ -58,15 +39,6 @@ def known_pairs(
 
 def known_classes(y: Any, X: npt.NDArray[Any], name: str) -> tuple[IntArray, IntArray]:
     """The labelled objects and their classes.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_objects,) or None
-        The labels of some objects.
-    X : ndarray of shape (n_objects, n_features)
-        The objects.
-    name : str
-        The estimator, for errors.
 
     Returns
     -------
@@ -90,20 +62,7 @@ def known_classes(y: Any, X: npt.NDArray[Any], name: str) -> tuple[IntArray, Int
 
 
 def read_labels(y: Any, X: npt.NDArray[Any]) -> IntArray:
-    """Labels as numbers, with -1 for objects that have none.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_objects,)
-        The labels; -1, NaN and None mean that there is none.
-    X : ndarray of shape (n_objects, n_features)
-        The objects.
-
-    Returns
-    -------
-    ndarray of int of shape (n_objects,)
-        Classes, numbered from 0.
-    """
+    """Labels as numbers, with -1 for objects that have none."""
     given = y if hasattr(y, "__array__") or isinstance(y, list) else np.asarray(y)
     if getattr(given, "ndim", 1) == 2 and given.shape[1] == 1:  # a column, as frames give them
         given = np.asarray(given)[:, 0]

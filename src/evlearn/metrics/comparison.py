@@ -184,18 +184,7 @@ def compare_partitions(
 
 
 def dominated(nonspecificities: FloatArray, consistencies: FloatArray) -> BoolArray:
-    """Whether another partition is at least as good in both respects, and better in one, beyond rounding.
-
-    Parameters
-    ----------
-    nonspecificities, consistencies : ndarray of shape (n_partitions,)
-        What is better small, and what is better large.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_partitions,)
-        Whether there is such a partition.
-    """
+    """Whether another partition is at least as good in both respects, and better in one, beyond rounding."""
     less_open = nonspecificities[:, None] - nonspecificities  # row: the one that may be dominated
     more_consistent = consistencies - consistencies[:, None]
     not_worse = (less_open >= -_ROUNDING) & (more_consistent >= -_ROUNDING)

@@ -241,22 +241,7 @@ def majority_classes(y_true: npt.ArrayLike, labels: npt.ArrayLike) -> npt.NDArra
 
 
 def majorities(codes: IntArray, clusters: IntArray, n_clusters: int = 0) -> IntArray:
-    """The most frequent class of each cluster.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_samples,)
-        The classes, numbered from 0.
-    clusters : ndarray of int of shape (n_samples,)
-        The clusters, numbered from 0.
-    n_clusters : int, default=0
-        How many clusters there are at the least.
-
-    Returns
-    -------
-    ndarray of int of shape (n_clusters,)
-        Classes; the first one for a cluster without samples.
-    """
+    """The most frequent class of each cluster."""
     shape = max(n_clusters, int(clusters.max()) + 1), int(codes.max()) + 1
     counts = np.bincount(clusters * shape[1] + codes, minlength=shape[0] * shape[1])
     return np.asarray(counts.reshape(shape).argmax(axis=1))

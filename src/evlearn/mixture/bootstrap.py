@@ -36,18 +36,7 @@ class Replicates(Protocol):
         """How many there are."""
 
     def posterior(self, X: FloatArray) -> FloatArray:
-        """The probabilities of the components under each of them.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            The objects.
-
-        Returns
-        -------
-        ndarray of float32 of shape (n_samples, n_components, n_replicates)
-            The probabilities; all zero where the density is so low that a mixture says nothing.
-        """
+        """The probabilities of the components under each of them."""
 
 
 @dataclass(frozen=True)
@@ -121,32 +110,12 @@ def bootstrap(
 
     If our mixture chose its covariance model, each sample chooses again, among models that were nearly as good.
 
-    Parameters
-    ----------
-    mixture : estimator
-        A fitted mixture: ours, or any with `predict_proba`.
-    X : ndarray of shape (n_samples, n_features)
-        The data it was fitted to.
-    n_bootstrap : int
-        How many samples to draw.
-    random : RandomState
-        Where chance comes from.
-    n_jobs : int or None, default=None
-        How many workers; see joblib. The result does not depend on it.
-    report : callable or None, default=None
-        Called with the number of replicates so far.
-
     Returns
     -------
     replicates : Replicates
         The mixtures: fewer than asked for if the user interrupted, after the first results.
     probabilities : ndarray of float32 of shape (n_samples, n_components, n_replicates)
         The probabilities of the components under each of them, for the original objects.
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be fitted to a hundred samples in turn.
     """
     if isinstance(mixture, ParsimoniousGaussianMixture):
         units = Units.of(X)

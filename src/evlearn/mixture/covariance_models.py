@@ -40,20 +40,7 @@ class CovarianceModel(NamedTuple):
 
 
 def n_free_parameters(model: str, n_components: int, n_features: int) -> int:
-    """The number of free parameters of a mixture: weights, means and covariances.
-
-    Parameters
-    ----------
-    model : str
-        A name of `MODELS`.
-    n_components, n_features : int
-        The size of the mixture.
-
-    Returns
-    -------
-    int
-        The number.
-    """
+    """The number of free parameters of a mixture: weights, means and covariances."""
     return n_components - 1 + n_components * n_features + MODELS[model].n_parameters(n_components, n_features)
 
 
@@ -62,18 +49,6 @@ def raised(covariances: FloatArray, floor: FloatArray) -> FloatArray:
 
     In units in which the floor is one along each feature, smaller eigenvalues become one. Where components share
     nothing or everything, that is the covariance of largest likelihood above the floor.
-
-    Parameters
-    ----------
-    covariances : ndarray of shape (..., d, d)
-        Covariances; not finite where they are singular.
-    floor : ndarray of shape (d,)
-        The smallest variance along each feature, above zero.
-
-    Returns
-    -------
-    ndarray of shape (..., d, d)
-        The covariances; those that are above the floor already are the same bits.
     """
     units = np.sqrt(floor)
     scaled = covariances / units[:, None] / units

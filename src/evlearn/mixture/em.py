@@ -80,31 +80,6 @@ def run_em(
     Nothing is checked, so that it can be called many times. Give data that are centred and neither tiny nor huge.
     With `weights`, rows of weight zero have no influence, and get responsibilities all the same: with the counts
     of a bootstrap sample as weights the result has those of all objects.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The objects.
-    responsibilities : ndarray of shape (n_runs, n_samples, n_components)
-        Where to start.
-    model : str
-        A name of `MODELS`.
-    weights : ndarray of shape (n_runs, n_samples), default=None
-        How often each object counts in each run; once if None.
-    tol : float, default=1e-6
-        An iteration that raises the mean log-likelihood of an object by less than this is the last.
-    max_iter : int, default=500
-        The largest number of iterations.
-    reg_covar : float, default=0.0
-        What is added to the variances of each component before they are made those of the model.
-    floor : ndarray of shape (n_features,), default=None
-        The smallest variance of a component in any direction, in the units of each feature: none if zero or None.
-
-    Returns
-    -------
-    list of Trace
-        Where each run ended, which does not depend on the other runs. The history is that of the log-likelihood,
-        which goes up; before the first iteration it is the lower bound that the given responsibilities leave.
     """
     n_runs = len(responsibilities)
     if floor is not None and model in BALLS:
@@ -210,18 +185,7 @@ class _Runs:
 
 
 def runs_at_a_time(n_objects: int, n_components: int) -> int:
-    """How many runs to give to `run_em`: as many as stay near the processor.
-
-    Parameters
-    ----------
-    n_objects, n_components : int
-        The size of the problem.
-
-    Returns
-    -------
-    int
-        At least one.
-    """
+    """How many runs to give to `run_em`: as many as stay near the processor."""
     return max(1, min(50, _NUMBERS_AT_A_TIME // (n_objects * n_components)))
 
 
@@ -229,13 +193,6 @@ def posterior(X: FloatArray, mixtures: Mixture) -> tuple[FloatArray, FloatArray]
     """The log-density of each object, and the probabilities of the components, under each of several mixtures.
 
     Objects that are a million standard deviations and more from all components get equal probabilities.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The objects.
-    mixtures : Mixture
-        Mixtures with positive definite covariances, with one leading axis.
 
     Returns
     -------

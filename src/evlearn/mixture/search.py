@@ -49,26 +49,7 @@ def search(
     settings: Settings,
     n_jobs: int | None,
 ) -> dict[tuple[str, int], Candidate]:
-    """Fit each model with each number of components.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The objects, centred.
-    models : sequence of str
-        Names of covariance models.
-    starts : dict of int to list of ndarray
-        Responsibilities, or labels, to start from, by the number of components.
-    settings : Settings
-        How EM runs.
-    n_jobs : int or None
-        How many workers; see joblib. The result does not depend on it.
-
-    Returns
-    -------
-    dict of (str, int) to Candidate
-        What was found, also when the user interrupted it after the first success.
-    """
+    """Fit each model with each number of components."""
     pairs = [(model, number) for number in starts for model in models]
     # Of one component nothing is equal or different: several names are one model.
     tasks = list(dict.fromkeys((simplest(*pair), pair[1]) for pair in pairs))
@@ -84,24 +65,7 @@ def search(
 
 
 def least_variances(X: FloatArray, starts: Sequence[FloatArray], share: float) -> FloatArray:
-    """The smallest variance that a component may have along each feature.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The objects.
-    starts : sequence of ndarray
-        Responsibilities, or labels, to start from.
-    share : float
-        The share of the variance within clusters.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        The share of the variance within the clusters of the starts, on average over these; a share of the whole
-        variance would merge clusters that are near to each other beside others far away. A feature with one value
-        in each of these clusters has its whole variance instead; if all are such features, there is no floor.
-    """
+    """The smallest variance that a component may have along each feature."""
     if not starts:
         return np.zeros(X.shape[1])
     whole = X.var(axis=0)
@@ -111,42 +75,12 @@ def least_variances(X: FloatArray, starts: Sequence[FloatArray], share: float) -
 
 
 def bic(log_likelihood: float, model: str, mixture: Mixture, n_objects: int) -> float:
-    """The Bayesian information criterion, in the sign of scikit-learn: lower is better.
-
-    Parameters
-    ----------
-    log_likelihood : float
-        The log-likelihood of all objects.
-    model : str
-        The covariance model.
-    mixture : Mixture
-        The mixture.
-    n_objects : int
-        How many objects there are.
-
-    Returns
-    -------
-    float
-        The criterion.
-    """
+    """The Bayesian information criterion, in the sign of scikit-learn: lower is better."""
     return float(n_free_parameters(model, *mixture.means.shape) * np.log(n_objects) - 2 * log_likelihood)
 
 
 def simplest(model: str, number: int) -> str:
-    """The first name of a model: of one component several names are one model.
-
-    Parameters
-    ----------
-    model : str
-        A name.
-    number : int
-        The number of components.
-
-    Returns
-    -------
-    str
-        The name to compute with.
-    """
+    """The first name of a model: of one component several names are one model."""
     if number > 1 or len(model) == 1:
         return "E" if number == 1 else model
     return "EII" if model.endswith("II") else "EEI" if model.endswith("I") else "EEE"

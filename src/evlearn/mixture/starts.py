@@ -18,25 +18,7 @@ WARD_OBJECTS = 2000
 def first_partitions(
     X: FloatArray, numbers: Sequence[int], n_init: int, random: np.random.RandomState
 ) -> dict[int, list[IntArray]]:
-    """Partitions to start from, for each number of components.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        The objects.
-    numbers : sequence of int
-        The numbers of components, not above that of the objects.
-    n_init : int
-        How many partitions: by Ward's method of the data as they are, of standardised data, and of their principal
-        components half whitened; then by k-means of these by turns.
-    random : RandomState
-        Where chance comes from.
-
-    Returns
-    -------
-    dict of int to list of ndarray
-        The labels of the objects. For one component there is one partition only.
-    """
+    """Partitions to start from, for each number of components."""
     spaces = _spaces(X)
     several = [number for number in numbers if number > 1]
     found: dict[int, list[IntArray]] = {number: [] for number in several}

@@ -24,18 +24,7 @@ class Units(NamedTuple):
 
     @classmethod
     def of(cls, data: FloatArray) -> "Units":
-        """The units for some data.
-
-        Parameters
-        ----------
-        data : ndarray of shape (n_samples, n_features)
-            The objects.
-
-        Returns
-        -------
-        Units
-            The units.
-        """
+        """The units for some data."""
         data = data.astype(np.float64, copy=False)
         scale = _power_of_two(data)
         constant = (data == data[0]).all(axis=0)
@@ -43,50 +32,17 @@ class Units(NamedTuple):
         return cls(np.where(constant, data[0], data.mean(axis=0)), scale)
 
     def to(self, data: FloatArray) -> FloatArray:
-        """Objects in these units.
-
-        Parameters
-        ----------
-        data : ndarray of shape (n_samples, n_features)
-            The objects.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            Their coordinates.
-        """
+        """Objects in these units."""
         with np.errstate(over="ignore"):
             return np.asarray((data.astype(np.float64, copy=False) - self.centre) / self.scale)
 
     def mixture_to(self, mixture: Mixture) -> Mixture:
-        """A mixture of data, as one of coordinates.
-
-        Parameters
-        ----------
-        mixture : Mixture
-            In the units of the data.
-
-        Returns
-        -------
-        Mixture
-            In these.
-        """
+        """A mixture of data, as one of coordinates."""
         means = (mixture.means - self.centre) / self.scale
         return Mixture(mixture.weights, means, mixture.covariances / self.scale**2)
 
     def mixture_from(self, mixture: Mixture) -> Mixture:
-        """A mixture of coordinates, as one of the data.
-
-        Parameters
-        ----------
-        mixture : Mixture
-            In these units.
-
-        Returns
-        -------
-        Mixture
-            In those of the data.
-        """
+        """A mixture of coordinates, as one of the data."""
         means = mixture.means * self.scale + self.centre
         return Mixture(mixture.weights, means, mixture.covariances * self.scale**2)
 

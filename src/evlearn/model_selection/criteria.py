@@ -46,83 +46,23 @@ class Criterion:
 
 
 def nonspecificity(sample: Sample, name: str, value: Any) -> float:
-    """How much the partition leaves open, on average.
-
-    Parameters
-    ----------
-    sample : Sample
-        The objects.
-    name : str
-        The parameter.
-    value : object
-        Its value.
-
-    Returns
-    -------
-    float
-        From 0, all sure, to 1, nothing known.
-    """
+    """How much the partition leaves open, on average."""
     fitted = sample.fit(**{name: value})
     return float(_needed(fitted, "credal_partition_", "nonspecificity").nonspecificity())
 
 
 def objective(sample: Sample, name: str, value: Any) -> float:
-    """What the method minimises.
-
-    Parameters
-    ----------
-    sample : Sample
-        The objects.
-    name : str
-        The parameter.
-    value : object
-        Its value.
-
-    Returns
-    -------
-    float
-        The objective of the fit.
-    """
+    """What the method minimises."""
     return float(_needed(sample.fit(**{name: value}), "objective_", "objective"))
 
 
 def bic(sample: Sample, name: str, value: Any) -> float:
-    """The Bayesian information criterion of a mixture.
-
-    Parameters
-    ----------
-    sample : Sample
-        The objects.
-    name : str
-        The parameter.
-    value : object
-        Its value.
-
-    Returns
-    -------
-    float
-        Lower is better.
-    """
+    """The Bayesian information criterion of a mixture."""
     return float(_needed(sample.fit(**{name: value}), "bic", "bic")(sample.data))
 
 
 def silhouette(sample: Sample, name: str, value: Any) -> float:
-    """How much nearer objects are to their own cluster than to the next one, on average.
-
-    Parameters
-    ----------
-    sample : Sample
-        The objects.
-    name : str
-        The parameter.
-    value : object
-        Its value.
-
-    Returns
-    -------
-    float
-        From -1 to 1; NaN where there are fewer clusters than asked for, or less than two.
-    """
+    """How much nearer objects are to their own cluster than to the next one, on average."""
     labels = _labels(sample, name, value, "silhouette")
     if labels is None or not 2 <= len(np.unique(labels)) < len(labels):
         return float("nan")
@@ -134,23 +74,7 @@ def silhouette(sample: Sample, name: str, value: Any) -> float:
 
 
 def stability(sample: Sample, name: str, value: Any) -> float:
-    """How alike the clusters of two samples are: the adjusted Rand index of the objects that are in both.
-
-    Parameters
-    ----------
-    sample : Sample
-        One of the samples; the other is its twin.
-    name : str
-        The parameter.
-    value : object
-        Its value.
-
-    Returns
-    -------
-    float
-        From about 0 to 1; NaN where there are fewer clusters than asked for, and where all objects, or none of
-        them, are together: such partitions are always alike.
-    """
+    """How alike the clusters of two samples are: the adjusted Rand index of the objects that are in both."""
     twin = sample.twin()
     first, second = (_labels(one, name, value, "stability") for one in (sample, twin))
     if first is None or second is None:
@@ -163,22 +87,7 @@ def stability(sample: Sample, name: str, value: Any) -> float:
 
 
 def held_out_stress(sample: Sample, name: str, value: Any) -> float:
-    """How well masses predicted for objects outside the sample explain the dissimilarities between these.
-
-    Parameters
-    ----------
-    sample : Sample
-        The objects.
-    name : str
-        The parameter.
-    value : object
-        Its value.
-
-    Returns
-    -------
-    float
-        The stress of all pairs of such objects.
-    """
+    """How well masses predicted for objects outside the sample explain the dissimilarities between these."""
     if not isinstance(sample.estimator, EVCLUS):
         raise ValueError(
             f'criterion="stress" is that of EVCLUS, got {sample.estimator!r}; give EVCLUS, or {_OTHERS}'
@@ -200,40 +109,14 @@ def held_out_stress(sample: Sample, name: str, value: Any) -> float:
 
 
 def peaks(sample: Sample, numbers: Sequence[int]) -> FloatArray:
-    """How far the scores of the δ-Bel graph fall after each number of peaks.
-
-    Parameters
-    ----------
-    sample : Sample
-        The objects.
-    numbers : sequence of int
-        The numbers of clusters.
-
-    Returns
-    -------
-    ndarray of shape (n_numbers,)
-        Gaps of logarithms; NaN where there are not so many candidates, or where the scores do not fall.
-    """
+    """How far the scores of the δ-Bel graph fall after each number of peaks."""
     gaps = delta_bel(sample.data, metric=sample.metric).gaps
     told = np.where(gaps > 0, gaps, np.nan)
     return np.array([told[number - 1] if number <= len(told) else np.nan for number in numbers])
 
 
 def eknnclus(sample: Sample, numbers: Sequence[int]) -> FloatArray:
-    """The number of clusters that nearest neighbours agree on.
-
-    Parameters
-    ----------
-    sample : Sample
-        The objects.
-    numbers : sequence of int
-        The numbers of clusters.
-
-    Returns
-    -------
-    ndarray of shape (n_numbers,)
-        One for this number and zero for the others; NaN if it is none of them.
-    """
+    """The number of clusters that nearest neighbours agree on."""
     given = isinstance(sample.estimator, EKNNClus)
     model = clone(sample.estimator) if given else EKNNClus(q=_EKNNCLUS_Q, n_init=1, metric=sample.metric)
     with warnings.catch_warnings():
@@ -243,22 +126,7 @@ def eknnclus(sample: Sample, numbers: Sequence[int]) -> FloatArray:
 
 
 def vote(criterion: Criterion, sample: Sample, numbers: Sequence[int]) -> FloatArray:
-    """What a criterion chooses, and no more.
-
-    Parameters
-    ----------
-    criterion : Criterion
-        One that judges all numbers at once.
-    sample : Sample
-        The objects.
-    numbers : sequence of int
-        The numbers of clusters.
-
-    Returns
-    -------
-    ndarray of shape (n_numbers,)
-        One for the number that it chooses and zero for the others; NaN if it chooses none of them.
-    """
+    """What a criterion chooses, and no more."""
     assert criterion.at_once is not None
     chosen = choose(np.asarray(numbers), criterion.at_once(sample, numbers), criterion.rule)
     return _vote([place == chosen for place in range(len(numbers))])

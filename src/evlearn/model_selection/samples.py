@@ -84,38 +84,14 @@ class Sample:
         return Sample(self.estimator, self.X, self.n_drawn, seed, self.reseed, self.fit_params)
 
     def take(self, rows: IntArray, columns: IntArray | None = None) -> Any:
-        """The data of some objects.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            The objects.
-        columns : ndarray of int or None, default=None
-            For dissimilarities, the objects to which; None for the same.
-
-        Returns
-        -------
-        object
-            Rows, or rows and columns of a matrix.
-        """
+        """The data of some objects."""
         if not self.pairwise:
             return self.X.iloc[rows] if hasattr(self.X, "iloc") else np.asarray(self.X)[rows]
         matrix = self.X if hasattr(self.X, "tocsr") else np.asarray(self.X)
         return matrix[np.ix_(rows, rows if columns is None else columns)]
 
     def fit(self, **parameters: Any) -> Any:
-        """A clone of the estimator with these parameters, fitted to the sample.
-
-        Parameters
-        ----------
-        **parameters : object
-            Parameters of the estimator.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator.
-        """
+        """A clone of the estimator with these parameters, fitted to the sample."""
         model = clone(self.estimator).set_params(**parameters)
         if self.reseed and "random_state" in model.get_params(deep=False):
             model.set_params(random_state=self.seed)
@@ -149,30 +125,7 @@ def draw_samples(
     random: np.random.RandomState,
     reseed: bool,
 ) -> list[Sample]:
-    """Samples of the objects.
-
-    Parameters
-    ----------
-    estimator : estimator
-        What will be fitted.
-    X : object
-        All objects.
-    n_repeats : int
-        How many samples.
-    sample_size : "auto", float or int
-        The share of the objects, or how many.
-    fit_params : mapping
-        More arguments of ``fit``.
-    random : RandomState
-        Draws the seeds.
-    reseed : bool
-        Whether the estimator gets the seeds of the samples.
-
-    Returns
-    -------
-    list of Sample
-        The samples.
-    """
+    """Samples of the objects."""
     if isinstance(X, Iterator):
         raise ValueError(f"X is an iterator, {X!r}, which can be read only once; give data that stay.")
     n_drawn = _n_drawn(X, sample_size)
@@ -185,34 +138,12 @@ def draw_samples(
 
 
 def n_objects(X: Any) -> int:
-    """How many objects there are.
-
-    Parameters
-    ----------
-    X : array-like
-        The data.
-
-    Returns
-    -------
-    int
-        The number of rows.
-    """
+    """How many objects there are."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def is_pairwise(estimator: Any) -> bool:
-    """Whether an estimator takes dissimilarities.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Ours, or one of scikit-learn.
-
-    Returns
-    -------
-    bool
-        The answer.
-    """
+    """Whether an estimator takes dissimilarities."""
     metric = estimator.get_params(deep=False).get("metric")
     return bool(get_tags(estimator).input_tags.pairwise or (isinstance(metric, str) and metric == "precomputed"))
 

@@ -274,22 +274,7 @@ def _check_parameter(clusterer: Any, name: str, criterion: str) -> None:
 
 
 def check_values(values: Any, name: str, fewest: int) -> Any:
-    """The values of a parameter as an array, or an error that says what is wrong with them.
-
-    Parameters
-    ----------
-    values : object
-        What the user gave.
-    name : str
-        The parameter.
-    fewest : int
-        The smallest number of clusters that is allowed.
-
-    Returns
-    -------
-    ndarray of shape (n_values,)
-        The values, in the same order.
-    """
+    """The values of a parameter as an array, or an error that says what is wrong with them."""
     such_as = "whole numbers, such as range(2, 9)" if name in NUMBERS else "numbers, such as [1, 2, 5]"
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ValueError(f"{name} must be the numbers to compare, got {values!r}; give several {such_as}.")

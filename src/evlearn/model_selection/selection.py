@@ -114,23 +114,7 @@ class ParameterSelection:
 
 
 def choose(values: Any, curve: FloatArray, rule: Rule) -> int | None:
-    """The place of the value that a curve suggests.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_values,)
-        What the parameter may be, in ascending order.
-    curve : ndarray of shape (n_values,)
-        The criterion for each; NaN where it is not known.
-    rule : {"smallest", "largest", "last_largest", "elbow"}
-        The smallest or the largest value of the curve, the first of equals; the last of the largest; or the elbow:
-        what is farthest below the straight line from the first to the last.
-
-    Returns
-    -------
-    int or None
-        The place; None where nothing is known, or nothing is below that line.
-    """
+    """The place of the value that a curve suggests."""
     places = np.flatnonzero(~np.isnan(curve))
     if not len(places):
         return None
@@ -146,19 +130,7 @@ def choose(values: Any, curve: FloatArray, rule: Rule) -> int | None:
 
 
 def check_enough(places: Any, rule: Rule, values: Any, name: str = "n_clusters") -> None:
-    """Raise if there are too few values for an elbow.
-
-    Parameters
-    ----------
-    places : sequence of int
-        Where values of the criterion are known.
-    rule : str
-        How a value is chosen.
-    values : ndarray
-        The values of the parameter.
-    name : str, default="n_clusters"
-        The parameter.
-    """
+    """Raise if there are too few values for an elbow."""
     if rule == "elbow" and len(places) < 3:
         raise ValueError(
             f"{name} must have at least three numbers with known values for an elbow, got "

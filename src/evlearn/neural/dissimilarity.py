@@ -17,14 +17,6 @@ _SCALE_SAMPLE = 2000
 class Dissimilarity:
     """How unlike objects are: a matrix, a metric, a function, or the distance of what a transformer makes of them.
 
-    Parameters
-    ----------
-    given : None, array-like of shape (n, n), callable or transformer
-        Dissimilarities of all objects; or a function of two sets of rows; or something with ``transform``, whose
-        features are compared by their Euclidean distance; None for the metric.
-    metric : str or callable
-        The metric of attributes.
-
     Attributes
     ----------
     given : object
@@ -48,35 +40,11 @@ class Dissimilarity:
         )
 
     def features(self, rows: FloatArray) -> FloatArray:
-        """What is compared.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them.
-
-        Returns
-        -------
-        ndarray of shape (n, n_compared)
-            The rows, or what the transformer makes of them.
-        """
+        """What is compared."""
         return rows if self._transformer is None else np.asarray(self._transformer.transform(rows))
 
     def square(self, indices: IntArray, rows: FloatArray) -> FloatArray:
-        """The dissimilarities of some objects with each other.
-
-        Parameters
-        ----------
-        indices : ndarray of int of shape (n,)
-            The numbers of the objects.
-        rows : ndarray of shape (n, n_features)
-            Their rows, as the user has them.
-
-        Returns
-        -------
-        ndarray of shape (n, n)
-            Dissimilarities.
-        """
+        """The dissimilarities of some objects with each other."""
         if self._matrix is not None:
             return np.asarray(self._matrix[np.ix_(indices, indices)], dtype=np.float64)
         if self._function is not None:
@@ -92,22 +60,7 @@ class Dissimilarity:
 
 
 def make_dissimilarity(rows: Rows, given: Any, metric: Any) -> Dissimilarity:
-    """The dissimilarity that a user asks for.
-
-    Parameters
-    ----------
-    rows : Rows
-        The training set; dissimilarities, if `metric` is "precomputed".
-    given : None, array-like, callable or transformer
-        What the user gave beside the rows.
-    metric : str or callable
-        The metric.
-
-    Returns
-    -------
-    Dissimilarity
-        The dissimilarity.
-    """
+    """The dissimilarity that a user asks for."""
     if given is None and isinstance(metric, str) and metric == "precomputed":
         return Dissimilarity(take(rows, np.arange(len(rows))), metric)
     if given is None or callable(given) or hasattr(given, "transform"):
@@ -132,28 +85,7 @@ def make_transform(
     d0_quantile: float,
     random: np.random.RandomState,
 ) -> Transform:
-    """From dissimilarities to target conflicts, by a quantile of those of some objects.
-
-    Parameters
-    ----------
-    rows : Rows
-        The training set.
-    dissimilarity : Dissimilarity
-        How unlike objects are.
-    kind : str or callable
-        The kind of transform.
-    d0 : float or None
-        The dissimilarity of almost sure conflict; None takes the quantile.
-    d0_quantile : float
-        The quantile.
-    random : RandomState
-        Draws the objects.
-
-    Returns
-    -------
-    Transform
-        The transform.
-    """
+    """From dissimilarities to target conflicts, by a quantile of those of some objects."""
     chosen = some(len(rows), _SCALE_SAMPLE, random)
     sample = take(rows, chosen)
     check_range("X", np.asarray(sample, dtype=np.float64), fitting=True)

@@ -8,40 +8,17 @@ from torch import Tensor
 
 
 def n_processes() -> int:
-    """How many processes train together.
-
-    Returns
-    -------
-    int
-        The size of torch's process group, or 1 if there is none.
-    """
+    """How many processes train together."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def process_number() -> int:
-    """Which of them this one is.
-
-    Returns
-    -------
-    int
-        Its rank, or 0.
-    """
+    """Which of them this one is."""
     return dist.get_rank() if n_processes() > 1 else 0
 
 
 def agree(number: int) -> int:
-    """A number that all processes have: that of the first.
-
-    Parameters
-    ----------
-    number : int
-        What this process would take.
-
-    Returns
-    -------
-    int
-        What all take.
-    """
+    """A number that all processes have: that of the first."""
     numbers = [number]
     if n_processes() > 1:
         dist.broadcast_object_list(numbers, src=0)
@@ -53,22 +30,7 @@ class Gather(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, masses: Tensor, sizes: list[int]) -> Tensor:
-        """Collect the masses.
-
-        Parameters
-        ----------
-        ctx : object
-            Where torch keeps what is needed later.
-        masses : Tensor of shape (n_own, n_focal_sets)
-            The masses of this process.
-        sizes : list of int
-            How many objects each process has.
-
-        Returns
-        -------
-        Tensor of shape (n, n_focal_sets)
-            The masses of all.
-        """
+        """Collect the masses."""
         ctx.sizes = sizes
         # A sum, because processes have different numbers of objects, and gathering wants equal ones.
         everybody = masses.new_zeros((sum(sizes), masses.shape[1]))
@@ -80,13 +42,6 @@ class Gather(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         """Collect the gradients of all processes, and keep ours.
-
-        Parameters
-        ----------
-        ctx : object
-            What was kept.
-        gradient : Tensor of shape (n, n_focal_sets)
-            The gradient of the loss of this process.
 
         Returns
         -------

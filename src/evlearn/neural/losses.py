@@ -47,22 +47,7 @@ class Losses:
 
     @classmethod
     def of(cls, focal_sets: FocalSets, like: Tensor, **settings: float) -> "Losses":
-        """The terms for given focal sets.
-
-        Parameters
-        ----------
-        focal_sets : FocalSets
-            The sets that carry mass.
-        like : Tensor
-            Where numbers live, and in which precision.
-        **settings : float
-            The weights.
-
-        Returns
-        -------
-        Losses
-            The terms.
-        """
+        """The terms for given focal sets."""
 
         def tensor(table: object) -> Tensor:
             return torch.as_tensor(table, dtype=like.dtype, device=like.device)
@@ -73,133 +58,36 @@ class Losses:
         return cls(conflict, apart, tensor(focal_sets.membership.copy()), **settings)  # type: ignore[arg-type]
 
     def all_pairs(self, masses: Tensor, targets: Tensor) -> Tensor:
-        """The mean over all pairs.
-
-        Parameters
-        ----------
-        masses : Tensor of shape (n, n_focal_sets)
-            The masses.
-        targets : Tensor of shape (n, n)
-            Target conflicts.
-
-        Returns
-        -------
-        Tensor
-            A number.
-        """
+        """The mean over all pairs."""
         return self.share_of_pairs(masses, masses, targets, 0)
 
     def share_of_pairs(self, own: Tensor, everybody: Tensor, targets: Tensor, start: int) -> Tensor:
-        """The share that some objects have in the mean over all pairs.
-
-        Parameters
-        ----------
-        own : Tensor of shape (n_own, n_focal_sets)
-            The masses of these objects.
-        everybody : Tensor of shape (n, n_focal_sets)
-            The masses of all, in which these stand one after the other.
-        targets : Tensor of shape (n_own, n)
-            Target conflicts.
-        start : int
-            Where the first of them stands.
-
-        Returns
-        -------
-        Tensor
-            A number.
-        """
+        """The share that some objects have in the mean over all pairs."""
         n = len(everybody)
         squares = (own @ self.conflict @ everybody.T - targets) ** 2
         return (squares.sum() - squares.diagonal(offset=start).sum()) / (n * (n - 1))
 
     def some_pairs(self, masses: Tensor, partners: Tensor, targets: Tensor) -> Tensor:
-        """The mean over some pairs.
-
-        Parameters
-        ----------
-        masses : Tensor of shape (n, n_focal_sets)
-            The masses.
-        partners : Tensor of int of shape (n, k)
-            With whom each object is compared.
-        targets : Tensor of shape (n, k)
-            Target conflicts.
-
-        Returns
-        -------
-        Tensor
-            A number.
-        """
+        """The mean over some pairs."""
         conflicts = ((masses @ self.conflict)[:, None, :] * masses[partners]).sum(dim=2)
         return ((conflicts - targets) ** 2).mean()
 
     def weighted_pairs(self, masses: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-        """The weighted mean over all pairs; the same as `some_pairs`, where weights count the pairs.
-
-        Parameters
-        ----------
-        masses : Tensor of shape (n, n_focal_sets)
-            The masses.
-        targets : Tensor of shape (n, n)
-            Target conflicts.
-        weights : Tensor of shape (n, n)
-            Weights that sum to one.
-
-        Returns
-        -------
-        Tensor
-            A number.
-        """
+        """The weighted mean over all pairs; the same as `some_pairs`, where weights count the pairs."""
         return ((masses @ self.conflict @ masses.T - targets) ** 2 * weights).sum()
 
     def constraints(self, first: Tensor, second: Tensor, must: Tensor) -> Tensor:
-        """The penalty of constraints.
-
-        Parameters
-        ----------
-        first, second : Tensor of shape (n_pairs, n_focal_sets)
-            The masses of both objects of each pair.
-        must : Tensor of bool of shape (n_pairs,)
-            Whether they must be in one cluster; else they cannot.
-
-        Returns
-        -------
-        Tensor
-            A number.
-        """
+        """The penalty of constraints."""
         apart = ((first @ self.apart) * second).sum(dim=1)
         return self.xi / (2 * len(must)) * torch.where(must, apart, 2 - apart).sum()
 
     def labels(self, masses: Tensor, clusters: Tensor) -> Tensor:
-        """How far plausibilities are from labels.
-
-        Parameters
-        ----------
-        masses : Tensor of shape (n, n_focal_sets)
-            The masses of labelled objects.
-        clusters : Tensor of int of shape (n,)
-            Their clusters.
-
-        Returns
-        -------
-        Tensor
-            A number.
-        """
+        """How far plausibilities are from labels."""
         known = torch.zeros(len(masses), self.contour.shape[1], dtype=masses.dtype, device=masses.device)
         known[torch.arange(len(masses), device=masses.device), clusters] = 1
         squares = (masses @ self.contour - known) ** 2
         return squares.mean() if self.label_mean else squares.sum() / len(masses)
 
     def weights(self, network: nn.Module) -> Tensor | float:
-        """The penalty of large weights.
-
-        Parameters
-        ----------
-        network : nn.Module
-            The network.
-
-        Returns
-        -------
-        Tensor or float
-            A number.
-        """
+        """The penalty of large weights."""
         return 0.5 * self.l2 * size_of_weights(network) if self.l2 > 0 else 0.0

@@ -35,20 +35,7 @@ class NeuralModel:
     focal_sets: FocalSets
 
     def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
-        """The masses of rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            The rows.
-        weights : None, default=None
-            Not used: masses do not depend on weights.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            Masses, in the precision of the rows.
-        """
+        """The masses of rows."""
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         like = next(self.network.parameters())
         for block in row_blocks(len(rows), _BLOCK_ROWS):
@@ -67,20 +54,7 @@ class NeuralModel:
 
 
 def as_tensor(values: Any, like: Tensor) -> Any:
-    """An array as a tensor, where another one lives and in its precision.
-
-    Parameters
-    ----------
-    values : ndarray or None
-        The numbers.
-    like : Tensor
-        The other tensor.
-
-    Returns
-    -------
-    Tensor or None
-        The tensor; None for None.
-    """
+    """An array as a tensor, where another one lives and in its precision."""
     if values is None:
         return None
     writable = values if values.flags.writeable else values.copy()  # torch knows no other arrays

@@ -22,13 +22,7 @@ LINKS = ("r", "paper")
 
 
 class OutlierLink(nn.Module):
-    """Mass for the empty set where scores are low.
-
-    Parameters
-    ----------
-    kind : {"r", "paper"}
-        Which of the two forms.
-    """
+    """Mass for the empty set where scores are low."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -36,35 +30,14 @@ class OutlierLink(nn.Module):
         self.beta = nn.Parameter(torch.tensor([0.0, -1.0 if kind == "r" else 1.0]))
 
     def forward(self, masses: Tensor, scores: Tensor) -> Tensor:
-        """The masses, with part of them on the empty set.
-
-        Parameters
-        ----------
-        masses : Tensor of shape (n, n_focal_sets)
-            The masses of the network.
-        scores : Tensor of shape (n,)
-            The scores of the outlier model.
-
-        Returns
-        -------
-        Tensor of shape (n, n_focal_sets)
-            Masses.
-        """
+        """The masses, with part of them on the empty set."""
         eta = softplus(self.beta[0] + self.beta[1] * scores)[:, None]
         lost = eta / (1 + eta) if self.kind == "r" else 1 / (1 + eta)
         return masses * (1 - lost) + pad(lost, (0, masses.shape[1] - 1))
 
 
 class EvidentialNetwork(nn.Module):
-    """A network whose outputs are masses.
-
-    Parameters
-    ----------
-    body : nn.Module
-        From rows to one number for each focal set.
-    link : OutlierLink or None
-        What moves mass to the empty set; None leaves it where it is.
-    """
+    """A network whose outputs are masses."""
 
     def __init__(self, body: nn.Module, link: OutlierLink | None) -> None:
         super().__init__()
@@ -72,41 +45,13 @@ class EvidentialNetwork(nn.Module):
         self.link = link
 
     def forward(self, inputs: Tensor, scores: Tensor | None) -> Tensor:
-        """The masses of rows.
-
-        Parameters
-        ----------
-        inputs : Tensor of shape (n, n_inputs)
-            The rows.
-        scores : Tensor of shape (n,) or None
-            Their scores, if there is a link.
-
-        Returns
-        -------
-        Tensor of shape (n, n_focal_sets)
-            Masses.
-        """
+        """The masses of rows."""
         masses = torch.softmax(self.body(inputs), dim=1)
         return masses if self.link is None or scores is None else self.link(masses, scores)
 
 
 def layers(n_inputs: int, hidden_layer_sizes: Sequence[int], n_outputs: int) -> nn.Sequential:
-    """The network of the paper: layers with ReLU, and a linear one at the end.
-
-    Parameters
-    ----------
-    n_inputs : int
-        The number of inputs.
-    hidden_layer_sizes : sequence of int
-        The number of units of each hidden layer.
-    n_outputs : int
-        The number of outputs.
-
-    Returns
-    -------
-    nn.Sequential
-        The network.
-    """
+    """The network of the paper: layers with ReLU, and a linear one at the end."""
     sizes = [n_inputs, *hidden_layer_sizes]
     parts: list[nn.Module] = []
     for before, after in pairwise(sizes):
@@ -115,13 +60,7 @@ def layers(n_inputs: int, hidden_layer_sizes: Sequence[int], n_outputs: int) -> 
 
 
 def draw_weights(network: nn.Module) -> None:
-    """Draw all weights anew: those of linear and convolutional layers as the paper does, others by torch's rule.
-
-    Parameters
-    ----------
-    network : nn.Module
-        The network.
-    """
+    """Draw all weights anew: those of linear and convolutional layers as the paper does."""
     for part in network.modules():
         reset: Any = getattr(part, "reset_parameters", None)
         if isinstance(part, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)):
@@ -133,18 +72,7 @@ def draw_weights(network: nn.Module) -> None:
 
 
 def size_of_weights(network: nn.Module) -> Tensor:
-    """The sum over layers of the mean square of their weights, biases included.
-
-    Parameters
-    ----------
-    network : nn.Module
-        The network.
-
-    Returns
-    -------
-    Tensor
-        A number.
-    """
+    """The sum over layers of the mean square of their weights, biases included."""
     total = torch.zeros(())
     for part in network.modules():
         weights = list(part.parameters(recurse=False))

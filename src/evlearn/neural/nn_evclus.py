@@ -639,13 +639,7 @@ class NNEVCLUS(RowwiseClusterer):
 
 
 def one_torch_thread() -> AbstractContextManager[None]:
-    """Hold torch to one thread for a while: products are small, and results do not depend on the machine.
-
-    Returns
-    -------
-    context manager
-        For a ``with`` statement. It may be entered again, also by other threads.
-    """
+    """Hold torch to one thread for a while: products are small, and results do not depend on the machine."""
     return _TORCH.held()
 
 

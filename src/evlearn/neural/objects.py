@@ -36,19 +36,7 @@ class Seen(NamedTuple):
 
 
 class Objects(ABC):
-    """The objects of a training set.
-
-    Parameters
-    ----------
-    n_objects : int
-        How many there are.
-    dissimilarity : Dissimilarity
-        How unlike they are.
-    transform : Transform
-        From dissimilarities to target conflicts.
-    like : Tensor
-        Where numbers live, and in which precision.
-    """
+    """The objects of a training set."""
 
     def __init__(self, n_objects: int, dissimilarity: Dissimilarity, transform: Transform, like: Tensor) -> None:
         self.n_objects = n_objects
@@ -58,32 +46,10 @@ class Objects(ABC):
 
     @abstractmethod
     def see(self, indices: IntArray) -> Seen:
-        """What the network sees of some objects.
-
-        Parameters
-        ----------
-        indices : ndarray of int
-            Their numbers.
-
-        Returns
-        -------
-        Seen
-            Inputs and scores.
-        """
+        """What the network sees of some objects."""
 
     def targets(self, indices: IntArray) -> Tensor:
-        """The target conflicts of some objects with each other.
-
-        Parameters
-        ----------
-        indices : ndarray of int of shape (n,)
-            Their numbers.
-
-        Returns
-        -------
-        Tensor of shape (n, n)
-            Target conflicts.
-        """
+        """The target conflicts of some objects with each other."""
         if self._by_product:
             return exponential_targets(self._features(indices))
         distances = self._dissimilarity.square(indices, self._rows(indices))
@@ -114,21 +80,7 @@ class Objects(ABC):
 
 
 class ArrayObjects(Objects):
-    """Objects in memory; what the network sees of them is made once.
-
-    Parameters
-    ----------
-    data : ndarray of shape (n, n_features)
-        Their rows.
-    reader : Reader
-        What the network is told about a row.
-    dissimilarity : Dissimilarity
-        How unlike they are.
-    transform : Transform
-        From dissimilarities to target conflicts.
-    like : Tensor
-        Where numbers live, and in which precision.
-    """
+    """Objects in memory; what the network sees of them is made once."""
 
     def __init__(
         self, data: FloatArray, reader: Reader, dissimilarity: Dissimilarity, transform: Transform, like: Tensor
@@ -142,18 +94,7 @@ class ArrayObjects(Objects):
         self._last: tuple[Any, Tensor] = (None, like)
 
     def see(self, indices: IntArray) -> Seen:
-        """What the network sees of some objects.
-
-        Parameters
-        ----------
-        indices : ndarray of int
-            Their numbers.
-
-        Returns
-        -------
-        Seen
-            Inputs and scores.
-        """
+        """What the network sees of some objects."""
         chosen = self._positions(indices)
         return Seen(self._inputs[chosen], None if self._scores is None else self._scores[chosen])
 
@@ -171,21 +112,7 @@ class ArrayObjects(Objects):
 
 
 class RowObjects(Objects):
-    """Objects anywhere; they are read when they are needed.
-
-    Parameters
-    ----------
-    rows : Rows
-        Their rows.
-    reader : Reader
-        What the network is told about a row.
-    dissimilarity : Dissimilarity
-        How unlike they are.
-    transform : Transform
-        From dissimilarities to target conflicts.
-    like : Tensor
-        Where numbers live, and in which precision.
-    """
+    """Objects anywhere; they are read when they are needed."""
 
     def __init__(
         self, rows: Rows, reader: Reader, dissimilarity: Dissimilarity, transform: Transform, like: Tensor
@@ -195,18 +122,7 @@ class RowObjects(Objects):
         self._last: tuple[IntArray, FloatArray] = (np.empty(0, dtype=np.intp), np.empty((0, 0)))
 
     def see(self, indices: IntArray) -> Seen:
-        """What the network sees of some objects.
-
-        Parameters
-        ----------
-        indices : ndarray of int
-            Their numbers.
-
-        Returns
-        -------
-        Seen
-            Inputs and scores.
-        """
+        """What the network sees of some objects."""
         inputs = self._reader.inputs(self._rows(indices))
         return Seen(as_tensor(inputs, self._like), as_tensor(self._reader.scores(inputs), self._like))
 
@@ -221,18 +137,7 @@ class RowObjects(Objects):
 
 
 def exponential_targets(features: Tensor) -> Tensor:
-    r"""Target conflicts :math:`1-0.05^{d^2}` of Euclidean distances, which are 0.95 at distance 1.
-
-    Parameters
-    ----------
-    features : Tensor of shape (n, n_features)
-        What is compared, centred, in units of `d0`.
-
-    Returns
-    -------
-    Tensor of shape (n, n)
-        Target conflicts.
-    """
+    r"""Target conflicts :math:`1-0.05^{d^2}` of Euclidean distances, which are 0.95 at distance 1."""
     rate = float(np.log(0.05))
     half = (features * features).sum(dim=1) * rate
     # Products leave little of the differences of others, or nothing, where some are far away.

@@ -47,35 +47,13 @@ class Reader:
     reach: float = float("inf")
 
     def inputs(self, rows: FloatArray) -> FloatArray:
-        """What the network sees.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them.
-
-        Returns
-        -------
-        ndarray of shape (n, n_inputs)
-            Inputs, in double precision.
-        """
+        """What the network sees."""
         with np.errstate(over="ignore", invalid="ignore"):  # of rows that are far away, see `are_far`
             centred = np.asarray(rows, dtype=np.float64) - self.mean
             return (centred if self.components is None else centred @ self.components.T) / self.scale
 
     def are_far(self, inputs: FloatArray) -> BoolArray:
-        """Which rows are so far from the training set that a network can only guess.
-
-        Parameters
-        ----------
-        inputs : ndarray of shape (n, n_inputs)
-            What the network would see.
-
-        Returns
-        -------
-        ndarray of bool of shape (n,)
-            Whether they are; also those whose inputs are no finite numbers.
-        """
+        """Which rows are so far from the training set that a network can only guess."""
         low, high = self.middle - self.reach, self.middle + self.reach
         # As a rule none is, and that is seen without tables as large as the inputs. NaN is never within.
         if len(inputs) and np.max(low) <= inputs.min() and inputs.max() <= np.min(high):
@@ -83,18 +61,7 @@ class Reader:
         return ~np.asarray(((inputs >= low) & (inputs <= high)).all(axis=1))
 
     def scores(self, inputs: FloatArray) -> FloatArray | None:
-        """How much rows are like the training set: positive among it, negative far from it.
-
-        Parameters
-        ----------
-        inputs : ndarray of shape (n, n_inputs)
-            What the network sees.
-
-        Returns
-        -------
-        ndarray of shape (n,) or None
-            The scores, if there is an outlier model.
-        """
+        """How much rows are like the training set: positive among it, negative far from it."""
         if self.outlier_model is None:
             return None
         return np.asarray(self.outlier_model.decision_function(inputs), dtype=np.float64).reshape(-1)
@@ -109,28 +76,7 @@ def make_reader(
     random: np.random.RandomState,
     n_jobs: int | None,
 ) -> Reader:
-    """The reader that suits a training set.
-
-    Parameters
-    ----------
-    rows : Rows
-        The training set.
-    n_components : int or None
-        How many principal components to see; None sees the rows themselves.
-    standardize : bool
-        Whether inputs are brought to mean 0 and deviation 1.
-    outlier_model : None, "svm" or estimator
-        What tells rows that are unlike the training set.
-    random : RandomState
-        Draws the rows that it is fitted to.
-    n_jobs : int or None
-        How many workers read.
-
-    Returns
-    -------
-    Reader
-        The reader, with a fitted outlier model.
-    """
+    """The reader that suits a training set."""
     mean, deviation = _moments(rows, n_jobs)
     components = None
     if n_components is not None:
@@ -162,42 +108,14 @@ def _make_outlier_model(given: Any) -> Any:
 
 
 def some(n_objects: int, size: int, random: np.random.RandomState) -> IntArray:
-    """The numbers of some objects, in order; all of them if they are few.
-
-    Parameters
-    ----------
-    n_objects : int
-        How many objects there are.
-    size : int
-        How many to take at the most.
-    random : RandomState
-        The source of randomness.
-
-    Returns
-    -------
-    ndarray of int
-        Their numbers.
-    """
+    """The numbers of some objects, in order; all of them if they are few."""
     if n_objects <= size:
         return np.arange(n_objects)
     return np.sort(sample_without_replacement(n_objects, size, random_state=random)).astype(np.intp)
 
 
 def take(rows: Rows, indices: IntArray) -> FloatArray:
-    """Rows as the user has them, in double precision.
-
-    Parameters
-    ----------
-    rows : Rows
-        All rows.
-    indices : ndarray of int of shape (n,)
-        Which of them. They are read in the order of the file.
-
-    Returns
-    -------
-    ndarray of shape (n, n_features)
-        The rows.
-    """
+    """Rows as the user has them, in double precision."""
     order = np.argsort(indices, kind="stable")
     found = np.empty((len(indices), rows.n_features))
     found[order] = rows.take(indices[order])

@@ -44,11 +44,6 @@ class Known:
     def split(self, masses: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Masses of `objects` as those of labelled objects, and of both objects of each pair.
 
-        Parameters
-        ----------
-        masses : Tensor of shape (n, n_focal_sets)
-            The masses.
-
         Returns
         -------
         labelled, first, second : Tensor
@@ -58,20 +53,7 @@ class Known:
         return masses[:start], masses[start:stop], masses[stop:]
 
     def parts(self, n_parts: int, random: np.random.RandomState) -> list["Known"]:
-        """What each of several mini-batches is told: a part, or all of it if parts would be small.
-
-        Parameters
-        ----------
-        n_parts : int
-            The number of mini-batches.
-        random : RandomState
-            The source of randomness.
-
-        Returns
-        -------
-        list of Known
-            One for each.
-        """
+        """What each of several mini-batches is told: a part, or all of it if parts would be small."""
         if len(self.labelled) + len(self.pairs) == 0:
             return [self] * n_parts
         some_labels = _split(len(self.labelled), n_parts, random)
@@ -89,24 +71,7 @@ def _split(n: int, n_parts: int, random: np.random.RandomState) -> list[IntArray
 
 
 def read_known(labels: Any, constraints: PairwiseConstraints | None, n_objects: int, n_clusters: int) -> Known:
-    """What a user knows.
-
-    Parameters
-    ----------
-    labels : array-like or None
-        The clusters of some objects.
-    constraints : PairwiseConstraints or None
-        Pairs of objects.
-    n_objects : int
-        How many objects there are.
-    n_clusters : int
-        The number of clusters.
-
-    Returns
-    -------
-    Known
-        The same, as arrays.
-    """
+    """What a user knows."""
     codes = np.full(n_objects, -1) if labels is None else label_codes(labels, -1, "labels")
     if len(codes) != n_objects:
         raise ValueError(f"labels has {len(codes)} entries for {n_objects} objects.")
@@ -121,24 +86,7 @@ def read_known(labels: Any, constraints: PairwiseConstraints | None, n_objects: 
 
 
 def find_guides(sample: FloatArray, n_clusters: int, kind: str, **settings: Any) -> IntArray:
-    """One object for each cluster.
-
-    Parameters
-    ----------
-    sample : ndarray
-        Rows of some objects, or their dissimilarities.
-    n_clusters : int
-        The number of clusters.
-    kind : {"peaks", "evclus"}
-        Peaks of belief, or the objects that EVCLUS is surest of.
-    **settings : object
-        Those of EVCLUS.
-
-    Returns
-    -------
-    ndarray of int of shape (n_clusters,)
-        Their numbers.
-    """
+    """One object for each cluster."""
     if kind == "peaks":
         return delta_bel(sample, metric=settings["metric"]).peaks(n_peaks=n_clusters)
     fitted = EVCLUS(n_clusters, **settings).fit(sample)

@@ -27,13 +27,6 @@ _ITERATIONS = 50
 def example_masses(problem: Problem, random: np.random.RandomState) -> tuple[IntArray, FloatArray]:
     """Some objects, and the masses that EVCLUS gives them; its clusters are numbered as the labels are.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    random : RandomState
-        The source of randomness.
-
     Returns
     -------
     chosen : ndarray of int of shape (n,)
@@ -76,19 +69,7 @@ def _renumbered(masses: FloatArray, focal_sets: FocalSets, order: IntArray) -> F
 
 
 def imitate(network: EvidentialNetwork, objects: Objects, indices: IntArray, masses: FloatArray) -> None:
-    """Teach a network the masses of some objects, as a start.
-
-    Parameters
-    ----------
-    network : EvidentialNetwork
-        The network.
-    objects : Objects
-        The objects.
-    indices : ndarray of int of shape (n,)
-        Which of them.
-    masses : ndarray of shape (n, n_focal_sets)
-        Their masses.
-    """
+    """Teach a network the masses of some objects, as a start."""
     inputs, scores = objects.see(indices)
     wanted = as_tensor(masses, inputs)
 

@@ -49,26 +49,7 @@ class Best:
 
 
 def known_loss(masses: Tensor, stress: Tensor, network: EvidentialNetwork, losses: Losses, known: Known) -> Tensor:
-    """The whole loss, from that of pairs and from what is known.
-
-    Parameters
-    ----------
-    masses : Tensor of shape (n, n_focal_sets)
-        The masses of `known.objects`.
-    stress : Tensor
-        The loss of pairs.
-    network : EvidentialNetwork
-        The network.
-    losses : Losses
-        The terms.
-    known : Known
-        What is known.
-
-    Returns
-    -------
-    Tensor
-        A number.
-    """
+    """The whole loss, from that of pairs and from what is known."""
     labelled, first, second = known.split(masses)
     if len(labelled):
         clusters = torch.from_numpy(known.clusters).to(masses.device)
@@ -81,20 +62,7 @@ def known_loss(masses: Tensor, stress: Tensor, network: EvidentialNetwork, losse
 
 @contextmanager
 def own_draws(seed: int, device: torch.device) -> Iterator[None]:
-    """Let torch draw from a seed of our own for a while; what the user draws afterwards does not change.
-
-    Parameters
-    ----------
-    seed : int
-        The seed.
-    device : torch.device
-        Where the network is.
-
-    Yields
-    ------
-    None
-        While it lasts.
-    """
+    """Let torch draw from a seed of our own for a while; what the user draws afterwards does not change."""
     # There is one source for all threads.
     with _DRAWING, torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         reseed(seed, device)
@@ -102,15 +70,7 @@ def own_draws(seed: int, device: torch.device) -> Iterator[None]:
 
 
 def reseed(seed: int, device: torch.device) -> None:
-    """Seed what torch draws from on the CPU and on the device, and nothing else.
-
-    Parameters
-    ----------
-    seed : int
-        The seed.
-    device : torch.device
-        Where the network is.
-    """
+    """Seed what torch draws from on the CPU and on the device, and nothing else."""
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         torch.cuda.manual_seed(seed)
@@ -129,30 +89,7 @@ def train_whole(
     tol: float,
     report: Report | None,
 ) -> Trace[Best]:
-    """Train on a loss that looks at all objects.
-
-    Parameters
-    ----------
-    network : EvidentialNetwork
-        The network.
-    loss : callable
-        Its loss.
-    solver : {"lbfgs", "adam"}
-        The method.
-    learning_rate : float
-        The step of "adam".
-    max_iter : int
-        The largest number of iterations.
-    tol : float
-        Ten iterations that lower the loss by less than this share of it are the last.
-    report : callable or None
-        Called with the number of an iteration and the loss.
-
-    Returns
-    -------
-    Trace
-        How it went.
-    """
+    """Train on a loss that looks at all objects."""
     step = make_lbfgs(network, loss) if solver == "lbfgs" else _adam(network, loss, learning_rate)
     history = [float(loss().detach())]
 
@@ -174,21 +111,7 @@ def train_whole(
 
 
 def make_lbfgs(network: nn.Module, loss: Callable[[], Tensor]) -> Callable[[int], list[float]]:
-    """A function that makes some steps of L-BFGS.
-
-    Parameters
-    ----------
-    network : nn.Module
-        The network.
-    loss : callable
-        Its loss.
-
-    Returns
-    -------
-    callable
-        Called with the number of steps; what it learned of the curvature stays for the next call. It gives the
-        losses after all steps but the last, as far as line searches tell: the lowest seen up to then.
-    """
+    """A function that makes some steps of L-BFGS."""
     optimizer = torch.optim.LBFGS(
         network.parameters(),
         history_size=_LBFGS_MEMORY,
@@ -278,11 +201,6 @@ class Batches:
     def divide(self, n_objects: int) -> tuple[IntArray, IntArray]:
         """The objects to train with, and those that are held out.
 
-        Parameters
-        ----------
-        n_objects : int
-            How many there are.
-
         Returns
         -------
         train, held_out : ndarray of int
@@ -305,30 +223,7 @@ def train_in_batches(
     checkpoint: Checkpoint | None,
     report: Report | None,
 ) -> Trace[Best]:
-    """Train with RMSprop on mini-batches, by one process or by all of torch's process group.
-
-    Parameters
-    ----------
-    network : EvidentialNetwork
-        The network.
-    objects : Objects
-        The objects.
-    losses : Losses
-        The terms of the loss.
-    known : Known
-        What is known about objects.
-    batches : Batches
-        How mini-batches are made and used.
-    checkpoint : Checkpoint or None
-        Where the state is kept, should the process be killed.
-    report : callable or None
-        Called with the number of an epoch and the loss.
-
-    Returns
-    -------
-    Trace
-        How it went.
-    """
+    """Train with RMSprop on mini-batches, by one process or by all of torch's process group."""
     run = _Run(network, objects, losses, known, batches)
     if checkpoint is not None:
         checkpoint.load(run.restore)

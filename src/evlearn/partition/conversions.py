@@ -16,15 +16,6 @@ def hard_masses(
 ) -> tuple[FloatArray, FocalSets]:
     """Certain masses: all on the singleton of the object's cluster.
 
-    Parameters
-    ----------
-    labels : array-like of shape (n_objects,)
-        The label of each object.
-    noise_label : object
-        The label of objects that belong to no cluster, or None if there is none.
-    names : sequence of str or None
-        Names of the clusters, in the order of the sorted labels.
-
     Returns
     -------
     masses : ndarray of shape (n_objects, n_clusters + 1)
@@ -51,20 +42,7 @@ def hard_masses(
 
 
 def read_labels(labels: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """Labels as an array in which none is missing.
-
-    Parameters
-    ----------
-    labels : array-like
-        The labels.
-    name : str
-        What to call them in an error.
-
-    Returns
-    -------
-    ndarray
-        The labels, of any shape.
-    """
+    """Labels as an array in which none is missing."""
     given = np.asarray(labels)
     if not isinstance(labels, np.ndarray):  # a list of text and NaN would become text
         given = np.asarray(labels, dtype=object if given.dtype.kind in "US" else None)
@@ -76,13 +54,6 @@ def read_labels(labels: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
 
 def fuzzy_masses(memberships: npt.ArrayLike, names: Sequence[str] | None) -> tuple[FloatArray, FocalSets]:
     """Bayesian masses: the memberships on the singletons, what they lack to one on the empty set.
-
-    Parameters
-    ----------
-    memberships : array-like of shape (n_objects, n_clusters)
-        Degrees of membership, at most one in total for each object.
-    names : sequence of str or None
-        Names of the clusters.
 
     Returns
     -------
@@ -110,13 +81,6 @@ def possibilistic_masses(
 ) -> tuple[FloatArray, FocalSets]:
     """Consonant masses: on the nested sets of the most possible clusters.
 
-    Parameters
-    ----------
-    possibilities : array-like of shape (n_objects, n_clusters)
-        Degrees of possibility between 0 and 1.
-    names : sequence of str or None
-        Names of the clusters.
-
     Returns
     -------
     masses : ndarray of shape (n_objects, n_focal_sets)
@@ -142,13 +106,6 @@ def possibilistic_masses(
 
 def rough_masses(candidates: npt.ArrayLike, names: Sequence[str] | None) -> tuple[FloatArray, FocalSets]:
     """Logical masses: all on the set of the object's possible clusters.
-
-    Parameters
-    ----------
-    candidates : array-like of bool of shape (n_objects, n_clusters)
-        Whether each cluster is possible for each object; no cluster means an outlier.
-    names : sequence of str or None
-        Names of the clusters.
 
     Returns
     -------

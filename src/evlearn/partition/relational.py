@@ -50,52 +50,17 @@ class PairMasses(NamedTuple):
 
 
 def masses_of_pairs(first: FloatArray, second: FloatArray, focal_sets: FocalSets) -> PairMasses:
-    """Pair masses for rows that belong together: row k of `first` with row k of `second`.
-
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_pairs, n_focal_sets)
-        The mass functions of the two objects of each pair.
-    focal_sets : FocalSets
-        What the columns stand for.
-
-    Returns
-    -------
-    PairMasses
-        Arrays of shape (n_pairs,).
-    """
+    """Pair masses for rows that belong together: row k of `first` with row k of `second`."""
     return PairMasses(*(np.einsum("ij,ij->i", first @ form, second) for form in pair_forms(focal_sets, first)))
 
 
 def masses_of_block(rows: FloatArray, columns: FloatArray, focal_sets: FocalSets) -> PairMasses:
-    """Pair masses of every row of `rows` with every row of `columns`.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_focal_sets)
-        Mass functions of some objects.
-    columns : ndarray of shape (n_columns, n_focal_sets)
-        Mass functions of other objects.
-    focal_sets : FocalSets
-        What the columns stand for.
-
-    Returns
-    -------
-    PairMasses
-        Arrays of shape (n_rows, n_columns).
-    """
+    """Pair masses of every row of `rows` with every row of `columns`."""
     return PairMasses(*((rows @ form) @ columns.T for form in pair_forms(focal_sets, rows)))
 
 
 def pair_forms(focal_sets: FocalSets, like: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """The four bilinear forms that give the pair masses, in the order of `PairMasses`.
-
-    Parameters
-    ----------
-    focal_sets : FocalSets
-        The family they belong to.
-    like : ndarray
-        An array with the wanted floating point type.
 
     Returns
     -------

@@ -49,35 +49,14 @@ class Stored(NamedTuple):
 
 
 def write(path: Path, stored: Stored) -> None:
-    """Write a file, JSON or npz by its suffix; an existing file is replaced only once the new one is whole.
-
-    Parameters
-    ----------
-    path : Path
-        Where to write; the suffix is ``.json`` or ``.npz``.
-    stored : Stored
-        What to write.
-    """
+    """Write a file, JSON or npz by its suffix; an existing file is replaced only once the new one is whole."""
     writer = {".json": _write_json, ".npz": _write_npz}[_format(path)]
     with replacing(path) as file:
         writer(file, stored)
 
 
 def read(path: Path, mmap: bool) -> Stored:
-    """Read a file that `write` made.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    mmap : bool
-        Whether to leave the masses on disk, as a memory map (npz only).
-
-    Returns
-    -------
-    Stored
-        What the file holds. The values of the masses are still to be checked.
-    """
+    """Read a file that `write` made."""
     if _format(path) == ".npz":
         return _read_npz(path, mmap)
     if mmap:
@@ -86,22 +65,7 @@ def read(path: Path, mmap: bool) -> Stored:
 
 
 def read_focal_sets(sets: Any, frame: Any, *, brought: int = 0) -> FocalSets:
-    """Focal sets from what JSON holds of them, without trust.
-
-    Parameters
-    ----------
-    sets : object
-        A list of lists of numbers: the sets, in the order of `FocalSets`.
-    frame : int or list of str
-        The number of clusters, or their names.
-    brought : int, default=0
-        How many other numbers the file brings that depend on the sets; see `check_size`.
-
-    Returns
-    -------
-    FocalSets
-        The focal sets.
-    """
+    """Focal sets from what JSON holds of them, without trust."""
     size = frame if isinstance(frame, int) else len(frame)
     if isinstance(frame, bool) or size < 1:
         raise ValueError(f"the number of clusters is {shortened(frame)}")
@@ -122,15 +86,7 @@ def read_focal_sets(sets: Any, frame: Any, *, brought: int = 0) -> FocalSets:
 
 
 def check_size(n_clusters: int, n_sets: int, *, brought: int) -> None:
-    """Raise if a family of focal sets takes much more memory than what a file brings.
-
-    Parameters
-    ----------
-    n_clusters, n_sets : int
-        The size of the family.
-    brought : int
-        How many numbers the file holds: elements of the sets, and others that depend on the sets.
-    """
+    """Raise if a family of focal sets takes much more memory than what a file brings."""
     if n_clusters > max(_CLUSTERS, brought) or n_sets * n_clusters > max(_ENTRIES, 10 * brought):
         raise ValueError(
             f"a table of {n_sets} focal sets by {shortened(n_clusters)} clusters is too large for such a file"

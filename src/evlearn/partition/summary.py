@@ -113,22 +113,7 @@ class PartitionSummary:
 
 
 def summarize(verdict: Verdict, focal_sets: FocalSets, nonspecificity: float) -> PartitionSummary:
-    """Count the objects by their candidates.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        The candidates of each object.
-    focal_sets : FocalSets
-        Sets with the names of the clusters.
-    nonspecificity : float
-        The average nonspecificity of the partition.
-
-    Returns
-    -------
-    PartitionSummary
-        The counts.
-    """
+    """Count the objects by their candidates."""
     candidates = verdict.candidates
     sure = candidates[verdict.sure].sum(axis=0)
     several, places = distinct(candidates[verdict.torn])
@@ -146,36 +131,12 @@ def summarize(verdict: Verdict, focal_sets: FocalSets, nonspecificity: float) ->
 
 
 def level_text(level: float) -> str:
-    """A level to be read, with more digits where two would say nothing.
-
-    Parameters
-    ----------
-    level : float
-        Above 0 and at most 1.
-
-    Returns
-    -------
-    str
-        For example ``"0.60"`` or ``"0.9984"``.
-    """
+    """A level to be read, with more digits where two would say nothing."""
     return f"{level:.2f}" if 0.01 <= level <= 0.99 or level == 1 else f"{level:.4g}"
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun, in the plural where it is due.
-
-    Parameters
-    ----------
-    number : int
-        How many there are.
-    noun : str
-        What there is, in the singular.
-
-    Returns
-    -------
-    str
-        For example ``"2 clusters"``.
-    """
+    """A number and its noun, in the plural where it is due."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 

@@ -82,22 +82,7 @@ class Verdict:
 
 
 def judge(masses: FloatArray, focal_sets: FocalSets, level: float) -> Verdict:
-    """The verdict on each object.
-
-    Parameters
-    ----------
-    masses : ndarray of shape (n_objects, n_focal_sets)
-        The masses.
-    focal_sets : FocalSets
-        The sets.
-    level : float
-        The belief that candidates must have together, above 0 and at most 1.
-
-    Returns
-    -------
-    Verdict
-        The candidates of each object.
-    """
+    """The verdict on each object."""
     check_real("level", level, 0, 1, open_low=True)
     candidates = np.zeros((len(masses), focal_sets.frame_size), dtype=bool)
     members_by_size = _members_by_size(focal_sets)
@@ -107,20 +92,7 @@ def judge(masses: FloatArray, focal_sets: FocalSets, level: float) -> Verdict:
 
 
 def doubts(masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
-    """One minus the belief of the most plausible cluster, for each object.
-
-    Parameters
-    ----------
-    masses : ndarray of shape (n_objects, n_focal_sets)
-        The masses.
-    focal_sets : FocalSets
-        The sets.
-
-    Returns
-    -------
-    ndarray of shape (n_objects,)
-        From 0 to 1, as the masses say without the empty set; 1 where nothing is left of them.
-    """
+    """One minus the belief of the most plausible cluster, for each object."""
     result = np.empty(len(masses))
     for block in row_blocks(len(masses), max(1, _BLOCK_NUMBERS // len(focal_sets))):
         best = belief.contour(masses[block], focal_sets).argmax(axis=1)
@@ -132,20 +104,7 @@ def doubts(masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
 
 
 def level_for(doubt: FloatArray, share: float) -> float:
-    """The level at which about a share of the objects is torn.
-
-    Parameters
-    ----------
-    doubt : ndarray of shape (n_objects,)
-        The doubt of each object that is no outlier.
-    share : float
-        From 0 to 1.
-
-    Returns
-    -------
-    float
-        The level.
-    """
+    """The level at which about a share of the objects is torn."""
     check_real("share", share, 0, 1)
     if not len(doubt):
         return SURE_LEVEL
@@ -156,11 +115,6 @@ def level_for(doubt: FloatArray, share: float) -> float:
 
 def distinct(candidates: BoolArray) -> tuple[BoolArray, IntArray]:
     """The different sets among many, smaller ones first, in the order of focal sets.
-
-    Parameters
-    ----------
-    candidates : ndarray of bool of shape (n_objects, n_clusters)
-        The sets.
 
     Returns
     -------

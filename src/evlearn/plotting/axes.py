@@ -10,11 +10,6 @@ from matplotlib.figure import Figure, SubFigure
 def open_axes(ax: Axes | None) -> tuple[Axes, Figure | SubFigure]:
     """The given axes, or new ones in a new figure that leaves room for a legend beside them.
 
-    Parameters
-    ----------
-    ax : Axes or None
-        The axes to draw on.
-
     Returns
     -------
     ax : Axes
@@ -31,20 +26,7 @@ def open_axes(ax: Axes | None) -> tuple[Axes, Figure | SubFigure]:
 
 
 def open_panels(ax: Axes | Sequence[Axes] | None, n_panels: int) -> list[Axes]:
-    """The given axes, one for each panel, or new ones beside each other in a new figure.
-
-    Parameters
-    ----------
-    ax : Axes, sequence of Axes or None
-        The axes to draw on.
-    n_panels : int
-        How many there have to be.
-
-    Returns
-    -------
-    list of Axes
-        The axes.
-    """
+    """The given axes, one for each panel, or new ones beside each other in a new figure."""
     if ax is None:
         from matplotlib import pyplot as plt
 

@@ -7,18 +7,7 @@ from evlearn.partition.estimators import split_pipeline
 
 
 def fitted_partition(estimator: Any) -> CredalPartition:
-    """The partition of the data that an estimator was fitted on.
-
-    Parameters
-    ----------
-    estimator : fitted estimator of evlearn
-        Has a ``credal_partition_``.
-
-    Returns
-    -------
-    CredalPartition
-        The partition.
-    """
+    """The partition of the data that an estimator was fitted on."""
     fitted = getattr(split_pipeline(estimator)[1], "credal_partition_", None)
     if not isinstance(fitted, CredalPartition):
         raise ValueError(
@@ -29,16 +18,5 @@ def fitted_partition(estimator: Any) -> CredalPartition:
 
 
 def predicts_masses(estimator: Any) -> bool:
-    """Whether an estimator says masses of new objects.
-
-    Parameters
-    ----------
-    estimator : object
-        The estimator.
-
-    Returns
-    -------
-    bool
-        Whether it does.
-    """
+    """Whether an estimator says masses of new objects."""
     return hasattr(split_pipeline(estimator)[1], "predict_mass")

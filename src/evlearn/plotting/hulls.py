@@ -12,13 +12,6 @@ def cluster_hulls(points: FloatArray, candidates: BoolArray) -> tuple[list[Float
     Each object goes through one hull only, that of the objects with the same candidates; the hull of an
     approximation is the hull of such hulls. So the cost grows with the objects, however many are torn.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n_objects, 2)
-        Where the objects lie.
-    candidates : ndarray of bool of shape (n_objects, n_clusters)
-        The clusters that each object may belong to.
-
     Returns
     -------
     lower, upper : list of ndarray of shape (n_corners, 2)
@@ -36,19 +29,7 @@ def cluster_hulls(points: FloatArray, candidates: BoolArray) -> tuple[list[Float
 
 
 def convex_hull(points: FloatArray) -> FloatArray:
-    """The corners of the convex hull, in order around it.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, 2)
-        The points, as many as there are.
-
-    Returns
-    -------
-    ndarray of shape (n_corners, 2)
-        The corners, which are some of the points; the two ends if all points lie on a line, one point if all
-        are the same, and none if there are none.
-    """
+    """The corners of the convex hull, in order around it."""
     if len(points) < 2:
         return points
     low, spread = points.min(axis=0), np.ptp(points, axis=0)

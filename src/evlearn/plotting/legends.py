@@ -15,24 +15,7 @@ _MARKER_AREA = 36.0
 
 
 def draw_legend(ax: Axes, handles: Sequence[Line2D], title: str, *, crowded: bool) -> Legend:
-    """A legend beside the axes, or on them where no layout makes room beside them.
-
-    Parameters
-    ----------
-    ax : Axes
-        What it explains.
-    handles : sequence of Line2D
-        Its entries.
-    title : str
-        What stands above them.
-    crowded : bool
-        Whether there are so many marks that looking for the best corner takes long.
-
-    Returns
-    -------
-    Legend
-        The legend.
-    """
+    """A legend beside the axes, or on them where no layout makes room beside them."""
     # Beside the axes if a layout makes room there, as in a figure of our own; else a neighbour may be there.
     if ax.figure.get_layout_engine() is not None:
         anchor = (1, 1)
@@ -42,22 +25,7 @@ def draw_legend(ax: Axes, handles: Sequence[Line2D], title: str, *, crowded: boo
 
 
 def cluster_key(cluster: int, name: str, **style: Any) -> Line2D:
-    """The entry of a cluster: its marker.
-
-    Parameters
-    ----------
-    cluster : int
-        The number of the cluster.
-    name : str
-        Its name.
-    **style : object
-        More properties of the line.
-
-    Returns
-    -------
-    Line2D
-        The entry.
-    """
+    """The entry of a cluster: its marker."""
     marker: dict[str, Any] = {
         "marker": palette.cluster_marker(cluster),
         "markersize": np.sqrt(palette.marker_area(cluster, _MARKER_AREA)),
@@ -68,18 +36,5 @@ def cluster_key(cluster: int, name: str, **style: Any) -> Line2D:
 
 
 def key(label: str, **style: Any) -> Line2D:
-    """An entry of a legend, without a line unless `style` has one.
-
-    Parameters
-    ----------
-    label : str
-        What it says.
-    **style : object
-        Properties of the line and its marker.
-
-    Returns
-    -------
-    Line2D
-        The entry.
-    """
+    """An entry of a legend, without a line unless `style` has one."""
     return Line2D([], [], label=label, **({"linestyle": "none"} | style))

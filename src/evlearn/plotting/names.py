@@ -6,20 +6,7 @@ _LONGEST_ON_AXIS = 60
 
 
 def shortened(name: str, longest: int = _LONGEST) -> str:
-    """A name as text of a length that leaves room for the picture.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-    longest : int, default=24
-        The most letters.
-
-    Returns
-    -------
-    str
-        The name, or its beginning, as matplotlib draws it letter by letter.
-    """
+    """A name as text of a length that leaves room for the picture."""
     text = "".join(letter if letter.isprintable() else " " for letter in name)
     if len(text) > longest:
         text = f"{text[: longest - 1]}…"
@@ -31,16 +18,5 @@ def shortened(name: str, longest: int = _LONGEST) -> str:
 
 
 def on_axis(name: str) -> str:
-    """The name of an attribute, to stand beside an axis.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-
-    Returns
-    -------
-    str
-        The name, or its beginning, as matplotlib draws it letter by letter.
-    """
+    """The name of an attribute, to stand beside an axis."""
     return shortened(name, _LONGEST_ON_AXIS)

@@ -42,22 +42,7 @@ class PairCloud(NamedTuple):
 
 
 def draw_pairs(ax: Axes, x: FloatArray, y: FloatArray, max_points: int) -> PairCloud:
-    """Draw pairs and the diagonal.
-
-    Parameters
-    ----------
-    ax : Axes
-        Where to draw.
-    x, y : ndarray of shape (n_pairs,)
-        The numbers, from 0 to 1.
-    max_points : int
-        The largest number of pairs that are drawn one by one; of more, their density is drawn.
-
-    Returns
-    -------
-    PairCloud
-        What has been drawn.
-    """
+    """Draw pairs and the diagonal."""
     points = density = colorbar = None
     if len(x) > max_points:
         density = _draw_density(ax, x, y)
@@ -72,20 +57,7 @@ def draw_pairs(ax: Axes, x: FloatArray, y: FloatArray, max_points: int) -> PairC
 
 
 def read_pairs(values: npt.ArrayLike, name: str) -> FloatArray:
-    """One number for each pair, checked.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_pairs,)
-        The numbers.
-    name : str
-        What they are called in messages.
-
-    Returns
-    -------
-    ndarray of shape (n_pairs,)
-        The numbers, in single precision if they were.
-    """
+    """One number for each pair, checked."""
     given = np.asarray(values)
     if given.ndim != 1 or len(given) == 0:
         raise ValueError(f"{name} must be one number per pair, got shape {given.shape}; choose pairs of a matrix.")
@@ -100,18 +72,7 @@ def read_pairs(values: npt.ArrayLike, name: str) -> FloatArray:
 
 
 def root_mean_squared_difference(x: FloatArray, y: FloatArray) -> float:
-    """How far two numbers are apart, on average.
-
-    Parameters
-    ----------
-    x, y : ndarray of shape (n_pairs,)
-        The numbers.
-
-    Returns
-    -------
-    float
-        The difference.
-    """
+    """How far two numbers are apart, on average."""
     total = sum(
         float(np.square(np.subtract(x[block], y[block], dtype=np.float64)).sum()) for block in row_blocks(len(x))
     )

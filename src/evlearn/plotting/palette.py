@@ -27,28 +27,12 @@ _LINE_STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 
 
 def cluster_color(cluster: int) -> str:
-    """The colour of a cluster.
-
-    Parameters
-    ----------
-    cluster : int
-        Its number.
-
-    Returns
-    -------
-    str
-        A colour such as ``"#0072B2"``; the first thirty clusters have different ones.
-    """
+    """The colour of a cluster."""
     return _COLORS[cluster % len(_COLORS)]
 
 
 def cluster_shade(cluster: int) -> tuple[float, float, float]:
     """A darker shade of the colour of a cluster, for lines: the lighter colours would be lost on white.
-
-    Parameters
-    ----------
-    cluster : int
-        Its number.
 
     Returns
     -------
@@ -60,50 +44,15 @@ def cluster_shade(cluster: int) -> tuple[float, float, float]:
 
 
 def cluster_marker(cluster: int) -> str:
-    """The marker of a cluster.
-
-    Parameters
-    ----------
-    cluster : int
-        Its number.
-
-    Returns
-    -------
-    str
-        A filled marker of matplotlib.
-    """
+    """The marker of a cluster."""
     return _MARKERS[cluster % len(_MARKERS)]
 
 
 def line_style(curve: int) -> Any:
-    """The style of a curve, among several on the same axes.
-
-    Parameters
-    ----------
-    curve : int
-        Its number.
-
-    Returns
-    -------
-    str or tuple
-        A line style of matplotlib.
-    """
+    """The style of a curve, among several on the same axes."""
     return _LINE_STYLES[curve % len(_LINE_STYLES)]
 
 
 def marker_area(cluster: int, area: float) -> float:
-    """The area at which the marker of a cluster looks as large as a circle.
-
-    Parameters
-    ----------
-    cluster : int
-        Its number.
-    area : float
-        The area of the circle, in square points.
-
-    Returns
-    -------
-    float
-        The area to ask matplotlib for.
-    """
+    """The area at which the marker of a cluster looks as large as a circle."""
     return area * _AREAS[cluster_marker(cluster)]

@@ -19,15 +19,6 @@ def place(X: Any, features: Sequence[int | str] | None, n_objects: int) -> tuple
     A few samples that are remote from all others are drawn at the edge, and an axis says so: to scale, they would
     be all that can be seen.
 
-    Parameters
-    ----------
-    X : array-like or data frame of shape (n_objects, n_attributes)
-        The attributes.
-    features : sequence of two int or str, or None
-        The attributes to show, by number or column name; None takes the only two, or principal components.
-    n_objects : int
-        How many rows there should be.
-
     Returns
     -------
     points : ndarray of shape (n_objects, 2)
@@ -57,13 +48,6 @@ def place(X: Any, features: Sequence[int | str] | None, n_objects: int) -> tuple
 
 def cut(X: Any, features: Sequence[int | str] | None) -> tuple[FloatArray, tuple[int, int], list[str]]:
     """All attributes, and the two that span a plane in their space.
-
-    Parameters
-    ----------
-    X : array-like or data frame of shape (n_objects, n_attributes)
-        The attributes.
-    features : sequence of two int or str, or None
-        The two, by number or column name; None takes the only two.
 
     Returns
     -------

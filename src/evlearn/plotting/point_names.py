@@ -28,28 +28,7 @@ def write_names(
     above: BoolArray | None = None,
     obstacles: Sequence[FloatArray] = (),
 ) -> list[Annotation]:
-    """Write a name beside each point.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Where the points are drawn, with its final limits.
-    points : ndarray of shape (n_points, 2)
-        The points, in the units of the axes.
-    names : sequence of str
-        Their names; long ones are shortened.
-    faint : ndarray of bool of shape (n_points,) or None, default=None
-        Whose names are grey, and placed after the others.
-    above : ndarray of bool of shape (n_points,) or None, default=None
-        Whose names stand above the point rather than beside it.
-    obstacles : sequence of ndarray of shape (4,), default=()
-        Boxes that names should not hide: left, bottom, right and top, in points of the page.
-
-    Returns
-    -------
-    list of matplotlib Annotation
-        The names.
-    """
+    """Write a name beside each point."""
     nobody = np.zeros(len(points), dtype=bool)
     faint, above = nobody if faint is None else faint, nobody if above is None else above
     page = on_page(ax, points)
@@ -69,20 +48,7 @@ def write_names(
 
 
 def on_page(ax: Axes, points: FloatArray) -> FloatArray:
-    """Where points are on the page, in points of 1/72 inch, so that distances can be compared.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        The axes.
-    points : ndarray of shape (n_points, 2)
-        In the units of the axes.
-
-    Returns
-    -------
-    ndarray of shape (n_points, 2)
-        On the page.
-    """
+    """Where points are on the page, in points of 1/72 inch, so that distances can be compared."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     return np.asarray(ax.transData.transform(points) * 72 / figure.dpi)

@@ -14,18 +14,6 @@ _RESERVED = 40
 def share_out(size: int, counts: npt.ArrayLike) -> IntArray:
     """How many objects of each kind a sample takes: all of them where they are few, else in proportion.
 
-    Parameters
-    ----------
-    size : int
-        The size of the sample.
-    counts : array-like of int of shape (n_kinds,)
-        How many objects of each kind there are.
-
-    Returns
-    -------
-    ndarray of int of shape (n_kinds,)
-        How many are taken, at most `size` together.
-
     Examples
     --------
     >>> from evlearn.plotting.sampling import share_out
@@ -43,24 +31,7 @@ def share_out(size: int, counts: npt.ArrayLike) -> IntArray:
 
 
 def sample(objects: IntArray, size: int, clusters: IntArray, random: np.random.RandomState) -> IntArray:
-    """A random sample without repetition, in ascending order.
-
-    Parameters
-    ----------
-    objects : ndarray of int of shape (n_objects,)
-        The objects to choose from.
-    size : int
-        How many to choose.
-    clusters : ndarray of int of shape (n_objects,)
-        The clusters of these objects; a few objects of each are chosen first.
-    random : RandomState
-        Where chance comes from.
-
-    Returns
-    -------
-    ndarray of int of shape (size,)
-        The chosen objects.
-    """
+    """A random sample without repetition, in ascending order."""
     if size >= len(objects):
         return objects
     shuffle = random.permutation(len(objects))

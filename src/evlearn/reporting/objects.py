@@ -43,24 +43,7 @@ class Objects:
 
     @classmethod
     def of(cls, partition: CredalPartition, X: Any, seen: Any, level: float = SURE_LEVEL) -> "Objects":
-        """Objects of any array or frame.
-
-        Parameters
-        ----------
-        partition : CredalPartition
-            Their masses.
-        X : array-like of shape (n_objects, n_attributes)
-            The attributes, or dissimilarities.
-        seen : array-like of shape (n_objects, n_attributes) or None
-            What the model saw of the attributes; None if X holds dissimilarities.
-        level : float, default=0.6
-            The belief from which on an object is sure.
-
-        Returns
-        -------
-        Objects
-            The objects.
-        """
+        """Objects of any array or frame."""
         values = np.asarray(X)
         columns = [str(name) for name in getattr(X, "columns", [f"feature {k}" for k in range(values.shape[1])])]
         index = getattr(X, "index", None) if hasattr(X, "iloc") else None
@@ -80,44 +63,17 @@ class Objects:
         return self.columns[:_MOST_ATTRIBUTES]
 
     def most_torn(self, limit: int) -> IntArray:
-        """The torn objects in the greatest doubt.
-
-        Parameters
-        ----------
-        limit : int
-            How many at the most.
-
-        Returns
-        -------
-        ndarray of int
-            Their numbers, the most doubtful first.
-        """
+        """The torn objects in the greatest doubt."""
         torn = np.flatnonzero(self.verdict.torn)
         return torn[np.argsort(-self.partition.doubt()[torn], kind="stable")][:limit]
 
     def farthest(self, limit: int) -> IntArray:
-        """The outliers.
-
-        Parameters
-        ----------
-        limit : int
-            How many at the most.
-
-        Returns
-        -------
-        ndarray of int
-            Their numbers, that with the largest mass of the empty set first.
-        """
+        """The outliers."""
         outliers = np.flatnonzero(self.verdict.outlier)
         return outliers[np.argsort(-self.partition.masses[outliers, 0], kind="stable")][:limit]
 
     def rows(self, chosen: IntArray) -> tuple[list[str], list[list[object]]]:
         """A table of some objects: name, clusters, doubt, mass of the empty set, plausibilities, attributes.
-
-        Parameters
-        ----------
-        chosen : ndarray of int
-            Which objects.
 
         Returns
         -------

@@ -30,22 +30,7 @@ tbody tr:nth-child(even) { background: #f6f6f6; }
 
 
 def page(title: str, made: str, parts: Iterable[str]) -> str:
-    """A whole page.
-
-    Parameters
-    ----------
-    title : str
-        Its title.
-    made : str
-        A line below the title.
-    parts : iterable of str
-        Its parts, as HTML.
-
-    Returns
-    -------
-    str
-        The page.
-    """
+    """A whole page."""
     name = html.escape(title)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -56,91 +41,30 @@ def page(title: str, made: str, parts: Iterable[str]) -> str:
 
 
 def section(heading: str, *parts: str) -> str:
-    """A heading and what comes below it.
-
-    Parameters
-    ----------
-    heading : str
-        The heading.
-    *parts : str
-        Parts, as HTML.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """A heading and what comes below it."""
     return f"<h2>{html.escape(heading)}</h2>\n" + "\n".join(parts)
 
 
 def paragraph(text: str) -> str:
-    """A paragraph.
-
-    Parameters
-    ----------
-    text : str
-        Its text.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """A paragraph."""
     return f"<p>{html.escape(text)}</p>"
 
 
 def facts(entries: Sequence[tuple[str, str]]) -> str:
-    """Numbers in large type, each with a word below it.
-
-    Parameters
-    ----------
-    entries : sequence of pairs of str
-        Number and word.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """Numbers in large type, each with a word below it."""
     items = (f"<li><strong>{html.escape(a)}</strong><span>{html.escape(b)}</span></li>" for a, b in entries)
     return f'<ul class="facts">{"".join(items)}</ul>'
 
 
 def picture(png: bytes, caption: str) -> str:
-    """A picture inside the page itself.
-
-    Parameters
-    ----------
-    png : bytes
-        The picture.
-    caption : str
-        What it shows; also for those who cannot see it.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """A picture inside the page itself."""
     text = html.escape(caption)
     data = base64.b64encode(png).decode()
     return f'<figure><img alt="{text}" src="data:image/png;base64,{data}"><figcaption>{text}</figcaption></figure>'
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table; numbers to the right, text to the left. It scrolls sideways where the page is narrow.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        The heads of the columns.
-    rows : sequence of sequences
-        The cells.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """A table; numbers to the right, text to the left. It scrolls sideways where the page is narrow."""
     texts = [any(isinstance(row[k], str) for row in rows) for k in range(len(columns))]
 
     def cell(tag: str, value: object, text: bool) -> str:

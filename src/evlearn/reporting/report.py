@@ -104,28 +104,7 @@ def write_report(
     title: str | None = None,
     remark: str = "",
 ) -> Path:
-    """Write a report about objects whose masses are known already.
-
-    Parameters
-    ----------
-    estimator : object
-        The fitted clusterer, or a pipeline that ends in one.
-    objects : Objects
-        The objects.
-    path : str or path
-        The file.
-    n_rows : int, default=20
-        The most objects that a table shows.
-    title : str or None, default=None
-        The title of the page; None makes one.
-    remark : str, default=""
-        A sentence below the summary.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
+    """Write a report about objects whose masses are known already."""
     before, model = split_pipeline(estimator)
     method = type(model).__name__
     parts = [
@@ -147,13 +126,7 @@ def write_report(
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is there, without which a report has no pictures.
-
-    Returns
-    -------
-    bool
-        Whether it is.
-    """
+    """Whether matplotlib is there, without which a report has no pictures."""
     try:
         importlib.import_module("evlearn.plotting")
     except ImportError:

@@ -28,15 +28,7 @@ _HEADER = re.compile(
 
 
 def write_archive(file: IO[bytes], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write arrays to a file.
-
-    Parameters
-    ----------
-    file : binary file
-        The file, at its beginning.
-    arrays : dict from str to ndarray
-        The arrays, by name.
-    """
+    """Write arrays to a file."""
     with ZipFile(file, "w", ZIP_STORED) as archive:
         for name, values in arrays.items():
             info = ZipInfo(f"{name}.npy")
@@ -54,24 +46,7 @@ def write_archive(file: IO[bytes], arrays: Mapping[str, npt.NDArray[Any]]) -> No
 def read_archive(
     file: BufferedReader, types: Iterable[str], *, names: Iterable[str] | None = None, mapped: str | None = None
 ) -> dict[str, npt.NDArray[Any]]:
-    """Read the arrays of a file.
-
-    Parameters
-    ----------
-    file : binary file
-        The file.
-    types : iterable of str
-        The types that arrays may have, as NumPy writes them: "<f8".
-    names : iterable of str or None, default=None
-        The names that the arrays must have; None for any.
-    mapped : str or None, default=None
-        The array that stays on disk, as a memory map.
-
-    Returns
-    -------
-    dict from str to ndarray
-        The arrays, by name.
-    """
+    """Read the arrays of a file."""
     size = file.seek(0, os.SEEK_END)
     try:
         with ZipFile(file) as archive:
@@ -96,18 +71,7 @@ def read_archive(
 
 
 def header_array(document: Any) -> npt.NDArray[np.uint8]:
-    """JSON as an array of bytes, to be stored beside others.
-
-    Parameters
-    ----------
-    document : object
-        What JSON can hold.
-
-    Returns
-    -------
-    ndarray of uint8
-        The bytes.
-    """
+    """JSON as an array of bytes, to be stored beside others."""
     return np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
 
 

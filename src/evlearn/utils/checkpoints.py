@@ -43,15 +43,7 @@ class RowsOfFit(Protocol):
 
 
 class Checkpoint:
-    """A file that holds the state of a fit while it runs.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    identity : dict of str to JSON values
-        What makes this fit: data, parameters.
-    """
+    """A file that holds the state of a fit while it runs."""
 
     def __init__(self, path: str | os.PathLike[str], identity: dict[str, Any]) -> None:
         if not isinstance(path, (str, os.PathLike)):
@@ -61,18 +53,7 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def load(self, read: Callable[[dict[str, Any]], State]) -> State | None:
-        """The state in the file.
-
-        Parameters
-        ----------
-        read : callable
-            Makes the state of its numbers, a dict of arrays, and raises if they cannot be those of a state.
-
-        Returns
-        -------
-        object or None
-            What `read` made; None if there is no file.
-        """
+        """The state in the file."""
         if not self._path.exists():
             return None
         with self._explaining():
@@ -91,15 +72,7 @@ class Checkpoint:
             return read(state)
 
     def save(self, state: dict[str, Any], *, force: bool = False) -> None:
-        """Write the state, at most once a second.
-
-        Parameters
-        ----------
-        state : dict of str to array-like
-            The numbers of the state.
-        force : bool, default=False
-            Whether to write in any case.
-        """
+        """Write the state, at most once a second."""
         now = time.monotonic()
         if not force and now - self._written < _SECONDS:
             return
@@ -127,22 +100,7 @@ class Checkpoint:
 
 
 def identity_of(estimator: Any, rows: RowsOfFit, **others: Any) -> dict[str, Any]:
-    """What makes a fit: the method, all its parameters but those that say how to run, and all its data.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The method.
-    rows : Rows
-        The data.
-    **others : object
-        What else was given to the fit.
-
-    Returns
-    -------
-    dict of str to JSON values
-        The identity.
-    """
+    """What makes a fit: the method, all its parameters but those that say how to run, and all its data."""
     parameters = {key: value for key, value in estimator.get_params(deep=False).items() if key not in RUN_TIME}
     return {
         "method": type(estimator).__name__,
@@ -202,18 +160,7 @@ def _digest_of_block(block: Any, weights: Any = None) -> str:
 
 
 def digest_of(values: Any) -> str:
-    """A short name for numbers, to tell data apart.
-
-    Parameters
-    ----------
-    values : ndarray
-        The numbers.
-
-    Returns
-    -------
-    str
-        The name.
-    """
+    """A short name for numbers, to tell data apart."""
     values = np.ascontiguousarray(values)
     content = hashlib.sha256(repr((values.shape, values.dtype.str)).encode())
     content.update(values.reshape(-1).view(np.uint8).data)

@@ -11,18 +11,6 @@ _TASK_BYTES = 1 << 27
 def row_blocks(n_rows: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
     """Yield slices that cover ``range(n_rows)`` in order, at most `block_rows` rows each.
 
-    Parameters
-    ----------
-    n_rows : int
-        How many rows there are.
-    block_rows : int, default=16384
-        The largest number of rows in a block.
-
-    Yields
-    ------
-    slice
-        The next block of rows.
-
     Examples
     --------
     >>> from evlearn.utils.chunks import row_blocks
@@ -37,18 +25,6 @@ def task_slices(n_rows: int, row_bytes: int) -> list[slice]:
     """Slices for tasks that may run in other processes: few, because each costs an engine milliseconds.
 
     They depend on the size of the data alone, so that sums over them in order are the same wherever they are made.
-
-    Parameters
-    ----------
-    n_rows : int
-        How many rows there are.
-    row_bytes : int
-        The bytes of a row.
-
-    Returns
-    -------
-    list of slice
-        The slices, in order: sixteen, but for small or very large data.
 
     Examples
     --------

@@ -26,16 +26,6 @@ def whole_or_nothing(
 
     An interruption that the method answers with a result is none that it raises. Values that were learned before
     are put back, not copied: the method makes new ones and changes none of them in place.
-
-    Parameters
-    ----------
-    fit : callable
-        A method, such as ``fit``.
-
-    Returns
-    -------
-    callable
-        The method.
     """
 
     @wraps(fit)
@@ -101,26 +91,7 @@ def descend(
     report: Report | None = None,
     stop: Event | None = None,
 ) -> Trace[State]:
-    """Take steps until one says that it settled; the one place where Ctrl-C ends a descent and keeps its state.
-
-    Parameters
-    ----------
-    step : callable
-        One iteration. It may work in place only if its state is sound at any time.
-    start : Trace
-        Where to begin, or to go on.
-    max_iter : int
-        The largest number of iterations, with those of `start`.
-    report : callable or None, default=None
-        Told the number of every iteration and its objective.
-    stop : Event or None, default=None
-        Shared by descents that the user interrupts together.
-
-    Returns
-    -------
-    Trace
-        Where it ended.
-    """
+    """Take steps until one says that it settled; the one place where Ctrl-C ends a descent and keeps its state."""
     trace = start
     try:
         while trace.n_iter < max_iter and not trace.converged and not (stop and stop.is_set()):
@@ -139,20 +110,7 @@ def descend(
 def best_of(
     traces: Iterable[Trace[State]], key: Callable[[Trace[State]], float] = lambda one: one.objective
 ) -> Trace[State]:
-    """The best of several descents that the user interrupts together.
-
-    Parameters
-    ----------
-    traces : iterable of Trace
-        Where they ended.
-    key : callable, default: the objective
-        What is best when smallest.
-
-    Returns
-    -------
-    Trace
-        One that was not interrupted before its first iteration; where all were, the interruption is passed on.
-    """
+    """The best of several descents that the user interrupts together."""
     ends = list(traces)
     begun = [one for one in ends if one.n_iter or not one.interrupted]
     if not begun:
@@ -169,23 +127,7 @@ def publish_trace(
     steps: str = "iterations",
     unit: float = 1.0,
 ) -> None:
-    """Set what every iterative estimator tells about its descent, and warn if that did not settle.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Gets `objective_`, `objective_history_`, `n_iter_` and `converged_`.
-    trace : Trace
-        Where its descent ended.
-    what : str or None
-        What should have settled; None for no warning.
-    max_iter : int
-        The largest number of iterations that was allowed.
-    steps : str, default="iterations"
-        What iterations are called.
-    unit : float, default=1.0
-        What the objective is multiplied with.
-    """
+    """Set what every iterative estimator tells about its descent, and warn if that did not settle."""
     with np.errstate(over="ignore"):
         estimator.objective_history_ = np.array(trace.history) * unit
     estimator.objective_ = float(estimator.objective_history_[-1])
@@ -219,28 +161,12 @@ def warn_if_unfinished(end: Finished, n_done: int, max_iter: int, what: str, *, 
 
 
 def warn_of_collapse(what: str, remedy: str) -> None:
-    """Say that a fit has found less than it was asked for.
-
-    Parameters
-    ----------
-    what : str
-        What happened, as a clause without a full stop.
-    remedy : str
-        What to do about it, as a sentence.
-    """
+    """Say that a fit has found less than it was asked for."""
     warn_caller(f"{what}. {remedy}", CollapseWarning)
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line that called the library, however deep inside it the reason was found.
-
-    Parameters
-    ----------
-    message : str
-        What to say.
-    category : type, default=UserWarning
-        The kind of warning.
-    """
+    """Warn at the line that called the library, however deep inside it the reason was found."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "evlearn":
         level, frame = level + 1, frame.f_back

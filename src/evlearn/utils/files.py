@@ -11,18 +11,7 @@ from typing import IO
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file to write; it takes its name, and the place of an older file, only once it is whole.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Yields
-    ------
-    file
-        A temporary file beside it.
-    """
+    """Open a file to write; it takes its name, and the place of an older file, only once it is whole."""
     path = check_folder(path)
     with naming(path):
         temporary = make_temporary(path)
@@ -41,18 +30,6 @@ def make_temporary(path: Path, *, folder: bool = False) -> str:
     """Make an empty file, or folder, beside the one whose name and place it shall take.
 
     It has the permissions of the older file, or else those that the system gives to new files of this user.
-
-    Parameters
-    ----------
-    path : Path
-        The file or folder to come.
-    folder : bool, default=False
-        Whether to make a folder.
-
-    Returns
-    -------
-    str
-        Its temporary name.
     """
     while True:
         temporary = str(path.with_name(f".{path.name}.{secrets.token_hex(6)}"))
@@ -69,15 +46,7 @@ def make_temporary(path: Path, *, folder: bool = False) -> str:
 
 
 def take_name(temporary: str, path: Path) -> None:
-    """Give a file that is whole its name, and the place and the permissions of an older file.
-
-    Parameters
-    ----------
-    temporary : str
-        What `make_temporary` made.
-    path : Path
-        The file.
-    """
+    """Give a file that is whole its name, and the place and the permissions of an older file."""
     mode = _mode(path)
     if mode is not None:
         os.chmod(temporary, mode)
@@ -94,13 +63,7 @@ def _mode(path: Path) -> int | None:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let errors of the system, such as a full disk, say which file could not be written.
-
-    Parameters
-    ----------
-    path : str or path
-        The file, as the user knows it.
-    """
+    """Let errors of the system, such as a full disk, say which file could not be written."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):
@@ -112,18 +75,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def check_folder(path: str | os.PathLike[str]) -> Path:
-    """The absolute path of a file to be written; raise if its folder does not exist.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Returns
-    -------
-    Path
-        Its absolute path.
-    """
+    """The absolute path of a file to be written; raise if its folder does not exist."""
     path = Path(path).absolute()
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first.")

@@ -21,30 +21,7 @@ def lower_by_lbfgs(
     lower: FloatArray | None = None,
     report: Report | None = None,
 ) -> Trace[FloatArray]:
-    """Minimise a function by L-BFGS; the loop is that of scipy, and ends at Ctrl-C with the last iteration.
-
-    Parameters
-    ----------
-    evaluate : callable
-        From variables to the function, positive, and its gradient.
-    start : ndarray of shape (n_values,)
-        Where to begin.
-    tol : float
-        Ten iterations that together lower the function by less than this share of it are the last.
-    max_iter : int
-        The largest number of iterations.
-    gradient_tol : float
-        An iteration at which all slopes are below this is the last.
-    lower : ndarray of shape (n_values,) or None, default=None
-        What the variables do not fall below.
-    report : callable or None, default=None
-        It is told the number of the iteration and the function.
-
-    Returns
-    -------
-    Trace
-        Where it ended, interrupted or not.
-    """
+    """Minimise a function by L-BFGS; the loop is that of scipy, and ends at Ctrl-C with the last iteration."""
     trace = Trace(start, [evaluate(start)[0]])
 
     def watch(intermediate_result: OptimizeResult) -> None:

@@ -19,15 +19,6 @@ def run_jobs(
 ) -> tuple[list[Any], bool]:
     """Do jobs, and keep what is ready when the user interrupts.
 
-    Parameters
-    ----------
-    jobs : sequence of delayed calls
-        From ``joblib.delayed``.
-    n_jobs : int or None
-        How many workers; see joblib.
-    report : callable or None, default=None
-        Called after each job with the number of those that are done.
-
     Returns
     -------
     results : list
@@ -47,13 +38,7 @@ def run_jobs(
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Hold BLAS to one thread for a while; what a user has set comes back afterwards.
-
-    Returns
-    -------
-    context manager
-        For a ``with`` statement. It may be entered again, also by other threads.
-    """
+    """Hold BLAS to one thread for a while; what a user has set comes back afterwards."""
     return _BLAS.held()
 
 
@@ -61,11 +46,6 @@ class SharedLimit:
     """A limit of the whole process, which ends when the last of those that want it has left.
 
     Two overlapping fits must not both put back what they found: the second found the limit of the first.
-
-    Parameters
-    ----------
-    set_limit : callable
-        Sets the limit, and gives a function that puts back what was there before.
     """
 
     def __init__(self, set_limit: Callable[[], Callable[[], Any]]) -> None:
@@ -78,13 +58,7 @@ class SharedLimit:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the limit for a while.
-
-        Yields
-        ------
-        None
-            While it is held.
-        """
+        """Hold the limit for a while."""
         with self._lock:
             put_back = self._set_limit()  # by everyone: some libraries keep a number for each thread
             if self._n_inside == 0:

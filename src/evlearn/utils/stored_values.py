@@ -33,17 +33,7 @@ ARRAY_TYPES = ("float64", "float32", "int64", "int32", "bool", "str")
 
 @contextmanager
 def explaining(name: str, what: str, how: str) -> Iterator[None]:
-    """Let whatever goes wrong with a file be a `ValueError` that names the file and says what is wrong.
-
-    Parameters
-    ----------
-    name : str
-        The name of the file.
-    what : str
-        What it should be, such as "a model".
-    how : str
-        What to do.
-    """
+    """Let whatever goes wrong with a file be a `ValueError` that names the file and says what is wrong."""
     try:
         yield
     except _FAILURES as error:
@@ -66,18 +56,7 @@ def _reason(error: BaseException) -> str:
 
 
 def read_json(content: bytes) -> Any:
-    """The values of a JSON text.
-
-    Parameters
-    ----------
-    content : bytes
-        The text, in UTF-8.
-
-    Returns
-    -------
-    object
-        The values.
-    """
+    """The values of a JSON text."""
     try:
         text = content.decode("utf-8-sig")
         document = json.loads(text, object_pairs_hook=_without_repetition)
@@ -104,19 +83,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def check_keys(where: str, document: Any, required: Iterable[str], optional: Iterable[str] = ()) -> None:
-    """Raise unless a value is an object of JSON with these names.
-
-    Parameters
-    ----------
-    where : str
-        What the value is called.
-    document : object
-        The value.
-    required : iterable of str
-        Names that must be there.
-    optional : iterable of str, default=()
-        Names that may be there.
-    """
+    """Raise unless a value is an object of JSON with these names."""
     if not isinstance(document, dict):
         raise ValueError(f"{where} must be an object with names, got {shortened(document)}")
     required = list(required)
@@ -129,20 +96,7 @@ def check_keys(where: str, document: Any, required: Iterable[str], optional: Ite
 
 
 def array_of(where: str, content: Any) -> npt.NDArray[Any]:
-    """An array from what JSON holds of it: its type, its shape, and its values one after the other.
-
-    Parameters
-    ----------
-    where : str
-        What the array is called.
-    content : object
-        An object of JSON with these three names.
-
-    Returns
-    -------
-    ndarray
-        The array; one of words has the type object.
-    """
+    """An array from what JSON holds of it: its type, its shape, and its values one after the other."""
     check_keys(where, content, ("type", "shape", "values"))
     kind, shape, values = content["type"], content["shape"], content["values"]
     if not isinstance(kind, str) or kind not in ARRAY_TYPES:
@@ -176,22 +130,7 @@ def _sum(values: Iterable[Any]) -> type | None:
 
 
 def table_of(where: str, rows: Any, n_columns: int) -> npt.NDArray[np.float64]:
-    """A table from a list of rows.
-
-    Parameters
-    ----------
-    where : str
-        What the table is called.
-    rows : object
-        A list of lists of numbers.
-    n_columns : int
-        How many numbers each row must have.
-
-    Returns
-    -------
-    ndarray of shape (len(rows), n_columns)
-        The table, of at least one row.
-    """
+    """A table from a list of rows."""
     if not isinstance(rows, list) or set(map(type, rows)) != {list} or set(map(len, rows)) != {n_columns}:
         raise ValueError(f"{where} must be rows of {n_columns} numbers each")
     if _sum(map(sum, rows)) is None:
@@ -201,15 +140,7 @@ def table_of(where: str, rows: Any, n_columns: int) -> npt.NDArray[np.float64]:
 
 
 def check_names(where: str, names: Any) -> None:
-    """Raise unless a value is a list of names.
-
-    Parameters
-    ----------
-    where : str
-        What the value is called.
-    names : object
-        The value.
-    """
+    """Raise unless a value is a list of names."""
     if not isinstance(names, list) or not set(map(type, names)) <= {str}:
         raise ValueError(f"{where} is not a list of names")
 
@@ -218,22 +149,7 @@ def check_names(where: str, names: Any) -> None:
 
 
 def number(low: float = -math.inf, high: float = math.inf, *, above: bool = False, finite: bool = True) -> Check:
-    """A check: the value is a number between two bounds.
-
-    Parameters
-    ----------
-    low, high : float, default=-inf and inf
-        The bounds.
-    above : bool, default=False
-        Whether the lower bound itself is excluded.
-    finite : bool, default=True
-        Whether infinity is excluded.
-
-    Returns
-    -------
-    callable
-        The check.
-    """
+    """A check: the value is a number between two bounds."""
 
     def check(where: str, value: Any) -> None:
         right = type(value) in (int, float) and low <= value <= high and not (above and value == low)
@@ -246,18 +162,7 @@ def number(low: float = -math.inf, high: float = math.inf, *, above: bool = Fals
 
 
 def whole(low: int = 0, high: int = _LARGEST) -> Check:
-    """A check: the value is a whole number between two bounds.
-
-    Parameters
-    ----------
-    low, high : int, default=0 and the largest number of 64 bits
-        The bounds.
-
-    Returns
-    -------
-    callable
-        The check.
-    """
+    """A check: the value is a whole number between two bounds."""
 
     def check(where: str, value: Any) -> None:
         if type(value) is not int or not low <= value <= high:
@@ -267,32 +172,13 @@ def whole(low: int = 0, high: int = _LARGEST) -> Check:
 
 
 def flag(where: str, value: Any) -> None:
-    """A check: the value is true or false.
-
-    Parameters
-    ----------
-    where : str
-        What the value is called.
-    value : object
-        The value.
-    """
+    """A check: the value is true or false."""
     if type(value) is not bool:
         raise ValueError(f"{where} must be true or false, got {shortened(value)}")
 
 
 def text(*choices: str) -> Check:
-    """A check: the value is a word.
-
-    Parameters
-    ----------
-    *choices : str
-        What it may be; nothing for any word.
-
-    Returns
-    -------
-    callable
-        The check.
-    """
+    """A check: the value is a word."""
 
     def check(where: str, value: Any) -> None:
         if not isinstance(value, str) or (choices and value not in choices):
@@ -305,25 +191,7 @@ def text(*choices: str) -> Check:
 def array(
     n_dimensions: int, kinds: str = "f", *, low: float = -math.inf, high: float = math.inf, finite: bool = True
 ) -> Check:
-    """A check: the value is an array with values between two bounds.
-
-    Parameters
-    ----------
-    n_dimensions : int
-        How many dimensions it has.
-    kinds : str, default="f"
-        The kinds of its type, as in NumPy: "f" for numbers, "i" and "u" for whole numbers, "b" for true and false,
-        "O" for words.
-    low, high : float, default=-inf and inf
-        The bounds.
-    finite : bool, default=True
-        Whether all values must be finite.
-
-    Returns
-    -------
-    callable
-        The check.
-    """
+    """A check: the value is an array with values between two bounds."""
 
     def check(where: str, value: Any) -> None:
         if not isinstance(value, np.ndarray) or value.ndim != n_dimensions or value.dtype.kind not in kinds:
@@ -339,15 +207,7 @@ def array(
 
 
 def quadratic_forms(where: str, value: Any) -> None:
-    """A check: the value is an array of symmetric matrices, none of which makes a square negative.
-
-    Parameters
-    ----------
-    where : str
-        What the value is called.
-    value : object
-        The value.
-    """
+    """A check: the value is an array of symmetric matrices, none of which makes a square negative."""
     array(3, low=-_LARGEST_FORM, high=_LARGEST_FORM)(where, value)
     if value.shape[1] != value.shape[2] or not np.allclose(value, value.transpose(0, 2, 1), rtol=1e-6, atol=0):
         raise ValueError(f"{where} must hold symmetric matrices")
@@ -357,18 +217,7 @@ def quadratic_forms(where: str, value: Any) -> None:
 
 
 def optional(check: Check) -> Check:
-    """A check: the value is missing, or passes another check.
-
-    Parameters
-    ----------
-    check : callable
-        The other check.
-
-    Returns
-    -------
-    callable
-        The check.
-    """
+    """A check: the value is missing, or passes another check."""
 
     def check_or_none(where: str, value: Any) -> None:
         if value is not None:
@@ -378,18 +227,7 @@ def optional(check: Check) -> Check:
 
 
 def instance(*classes: type) -> Check:
-    """A check: the value is of one of these classes.
-
-    Parameters
-    ----------
-    *classes : type
-        The classes.
-
-    Returns
-    -------
-    callable
-        The check.
-    """
+    """A check: the value is of one of these classes."""
 
     def check(where: str, value: Any) -> None:
         if not isinstance(value, classes):
@@ -400,34 +238,13 @@ def instance(*classes: type) -> Check:
 
 
 def check_length(where: str, value: Any, shape: tuple[int, ...]) -> None:
-    """Raise unless an array has the shape that other values ask for; nothing is wrong with a missing one.
-
-    Parameters
-    ----------
-    where : str
-        What the array is called.
-    value : ndarray or None
-        The array.
-    shape : tuple of int
-        The shape it must have.
-    """
+    """Raise unless an array has the shape that other values ask for; nothing is wrong with a missing one."""
     if value is not None and value.shape != shape:
         raise ValueError(f"{where} must have shape {shape}, got {value.shape}")
 
 
 def shortened(value: Any) -> str:
-    """A value for an error message, however long it is.
-
-    Parameters
-    ----------
-    value : object
-        The value.
-
-    Returns
-    -------
-    str
-        Some words.
-    """
+    """A value for an error message, however long it is."""
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} and type {value.dtype}"
     if type(value) is int and abs(value) > 10**40:  # some are too long to be written at all

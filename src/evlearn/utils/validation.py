@@ -13,36 +13,14 @@ RUN_TIME = ("n_jobs", "verbose", "masses_file", "checkpoint", "device", "copy")
 
 
 def check_choice(name: str, value: Any, options: Iterable[str]) -> None:
-    """Raise unless `value` is one of `options`.
-
-    Parameters
-    ----------
-    name : str
-        The name of the parameter.
-    value : object
-        Its value.
-    options : iterable of str
-        What is allowed.
-    """
+    """Raise unless `value` is one of `options`."""
     allowed = list(options)
     if not (isinstance(value, str) and value in allowed):
         raise ValueError(f"{name} must be one of {allowed}, got {value!r}.")
 
 
 def check_integer(name: str, value: Any, least: int, *, or_auto: bool = False) -> None:
-    """Raise unless `value` is a whole number of at least `least`.
-
-    Parameters
-    ----------
-    name : str
-        The name of the parameter.
-    value : object
-        Its value.
-    least : int
-        The smallest number allowed.
-    or_auto : bool, default=False
-        Whether "auto" is allowed too.
-    """
+    """Raise unless `value` is a whole number of at least `least`."""
     if or_auto and isinstance(value, str) and value == "auto":
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
@@ -51,31 +29,13 @@ def check_integer(name: str, value: Any, least: int, *, or_auto: bool = False) -
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Raise unless `value` is True or False.
-
-    Parameters
-    ----------
-    name : str
-        The name of the parameter.
-    value : object
-        Its value.
-    """
+    """Raise unless `value` is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
 def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
-    """Raise unless an array has the shape that other arrays ask for.
-
-    Parameters
-    ----------
-    name : str
-        What the array is called.
-    array : ndarray
-        The array.
-    shape : tuple of int
-        The shape it should have.
-    """
+    """Raise unless an array has the shape that other arrays ask for."""
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}.")
 
@@ -90,23 +50,7 @@ def check_real(
     or_auto: bool = False,
     or_infinity: bool = False,
 ) -> None:
-    """Raise unless `value` is a finite number between `low` and `high`.
-
-    Parameters
-    ----------
-    name : str
-        The name of the parameter.
-    value : object
-        Its value.
-    low, high : float
-        The bounds.
-    open_low : bool, default=False
-        Whether `low` itself is excluded.
-    or_auto : bool, default=False
-        Whether "auto" is allowed too.
-    or_infinity : bool, default=False
-        Whether infinity is allowed too.
-    """
+    """Raise unless `value` is a finite number between `low` and `high`."""
     if or_auto and isinstance(value, str) and value == "auto":
         return
     number = float("nan") if isinstance(value, bool) or not isinstance(value, Real) else float(value)
@@ -119,17 +63,7 @@ def check_real(
 
 
 def check_range(name: str, values: Any, *, fitting: bool) -> None:
-    """Raise if squares of numbers are lost: infinite or, in all data of a fit, zero.
-
-    Parameters
-    ----------
-    name : str
-        What the numbers are called.
-    values : ndarray of float
-        The numbers, finite.
-    fitting : bool
-        Whether these are all data. New data may be near zero: there is something to compare them with.
-    """
+    """Raise if squares of numbers are lost: infinite or, in all data of a fit, zero."""
     limits = np.finfo(values.dtype)
     largest = float(max(values.max(initial=0), -values.min(initial=0)))
     too_large = largest > 0.1 * float(limits.max) ** 0.5
@@ -146,13 +80,6 @@ def check_sparse(name: str, matrix: Any) -> None:
     """Raise unless all numbers of rows and columns in a sparse matrix are within its shape.
 
     SciPy believes them, and so does compiled code that follows them to other places of the memory.
-
-    Parameters
-    ----------
-    name : str
-        What the matrix is called.
-    matrix : object
-        A sparse matrix or array of SciPy in any format; nothing else is looked at.
     """
     try:
         if hasattr(matrix, "check_format"):
@@ -175,20 +102,7 @@ _NUMBERS_AT_A_TIME = 1 << 17
 
 
 def remoteness(data: Any) -> Any:
-    """How much farther rows are from the median than half of them are; at most one in twenty counts as far.
-
-    Parameters
-    ----------
-    data : ndarray of shape (n_rows, n_features)
-        Rows, finite.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        The largest difference of a row from the median, in units of what it is for the middle one of the rows that
-        differ. Zeros if nothing is beyond ten thousand, or more than one row in twenty is (a group of rows is a
-        cluster), or if there are fewer than ten rows.
-    """
+    """How much farther rows are from the median than half of them are; at most one in twenty counts as far."""
     nothing = np.zeros(len(data))
     if len(data) < _FEWEST_ROWS:
         return nothing
@@ -214,13 +128,6 @@ def refuse_remote(name: str, data: Any) -> None:
     """Raise if a few rows are so far from all others that nothing would be left of these.
 
     For methods to which every row counts alike, and which know no outliers.
-
-    Parameters
-    ----------
-    name : str
-        What the rows are called.
-    data : ndarray of shape (n_rows, n_features)
-        Rows, finite.
     """
     far = np.flatnonzero(remoteness(data) > REMOTE)
     if len(far):

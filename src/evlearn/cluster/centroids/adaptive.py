@@ -49,40 +49,14 @@ class AdaptiveModel(PrototypeModel):
         check_shape("metrics", self.metrics, (len(self.prototypes), self.n_features, self.n_features))
 
     def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
-        """The masses of rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them, in single or double precision.
-        weights : None, default=None
-            Not used: masses do not depend on weights.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            Masses, in the precision of the rows.
-        """
+        """The masses of rows."""
         out = np.empty((len(rows), len(self.costs.focal_sets)), dtype=rows.dtype)
         for block in row_blocks(len(rows), _BLOCK_ROWS):
             out[block] = masses_of_costs(self.costs_of(rows[block]), self.costs.beta)
         return out
 
     def collect(self, rows: FloatArray, weights: Any = None) -> Statistics:
-        """The statistics of rows, without keeping their masses.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them, in single or double precision.
-        weights : ndarray of shape (n,) or None, default=None
-            How much each row counts.
-
-        Returns
-        -------
-        Statistics
-            What the rows tell about prototypes and metrics.
-        """
+        """The statistics of rows, without keeping their masses."""
         total = self.gather(rows[:0], np.empty((0, len(self.costs.focal_sets))))
         for block in row_blocks(len(rows), _BLOCK_ROWS):
             costs = self.costs_of(rows[block])
@@ -91,37 +65,11 @@ class AdaptiveModel(PrototypeModel):
         return total
 
     def gather(self, rows: FloatArray, masses: FloatArray, weights: Any = None) -> Statistics:
-        """The statistics of rows whose masses are given.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them.
-        masses : ndarray of shape (n, n_focal_sets)
-            Their masses.
-        weights : ndarray of shape (n,) or None, default=None
-            How much each row counts.
-
-        Returns
-        -------
-        Statistics
-            What rows and masses tell about prototypes and metrics.
-        """
+        """The statistics of rows whose masses are given."""
         return self._sum(rows, masses, self.costs_of(rows), weights)
 
     def costs_of(self, rows: FloatArray) -> FloatArray:
-        """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            The costs.
-        """
+        """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding."""
         inside = self.coordinates.enter(rows)
         F, size = self.costs.membership, self.costs.size
         centres = self.costs.barycentres(self.prototypes)
@@ -135,18 +83,7 @@ class AdaptiveModel(PrototypeModel):
         return np.hstack([empty, left * self.costs.gain])
 
     def solve(self, statistics: Statistics) -> "AdaptiveModel":
-        """The model with the prototypes, and then the metrics, that are best for the statistics.
-
-        Parameters
-        ----------
-        statistics : Statistics
-            What all rows tell.
-
-        Returns
-        -------
-        AdaptiveModel
-            The next model.
-        """
+        """The model with the prototypes, and then the metrics, that are best for the statistics."""
         prototypes = self.prototypes if self.fixed else self._move(statistics)
         return replace(self, prototypes=prototypes, metrics=self._turn(statistics, prototypes))
 
@@ -199,30 +136,7 @@ def make_model(
     reg_covar: float,
     fixed: bool = False,
 ) -> EuclideanModel | AdaptiveModel:
-    """The model that the parameter `metric` of an estimator stands for.
-
-    Parameters
-    ----------
-    metric : {"euclidean", "adaptive"}
-        The parameter.
-    costs : SetCosts
-        What the sets of clusters cost.
-    coordinates : Coordinates
-        Where the prototypes live.
-    prototypes : ndarray of shape (n_clusters, n_features)
-        The prototypes, in these coordinates.
-    metrics : ndarray of shape (n_clusters, n_features, n_features) or None, default=None
-        Metrics to go on from; None starts with Euclidean ones.
-    reg_covar : float
-        How much of a round metric is mixed into each.
-    fixed : bool, default=False
-        Whether the prototypes stay where they are.
-
-    Returns
-    -------
-    EuclideanModel or AdaptiveModel
-        The model.
-    """
+    """The model that the parameter `metric` of an estimator stands for."""
     if metric == "euclidean":
         return EuclideanModel(costs, coordinates, prototypes, fixed)
     if metrics is None:
@@ -231,18 +145,7 @@ def make_model(
 
 
 def round_metrics(prototypes: FloatArray) -> FloatArray:
-    """Euclidean metrics to start from.
-
-    Parameters
-    ----------
-    prototypes : ndarray of shape (n_clusters, n_features)
-        The prototypes.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_features, n_features)
-        An identity matrix for each.
-    """
+    """Euclidean metrics to start from."""
     return np.stack([np.eye(prototypes.shape[1])] * len(prototypes))
 
 

@@ -92,28 +92,7 @@ class Problem:
         xi: float,
         kind: str,
     ) -> "Problem":
-        """The problem of CECM.
-
-        Parameters
-        ----------
-        data : ndarray of shape (n_objects, n_features)
-            The objects.
-        constraints : PairwiseConstraints
-            The constraints.
-        costs : SetCosts
-            What sets of clusters cost.
-        coordinates : Coordinates
-            Where models live.
-        xi : float
-            The weight of the constraints.
-        kind : {"plausibility", "symmetric"}
-            How unmet constraints are counted.
-
-        Returns
-        -------
-        Problem
-            The problem.
-        """
+        """The problem of CECM."""
         share = (1 - xi) / (len(data) * len(costs.focal_sets))
         weight = xi / (share * len(constraints)) * coordinates.scale**2 if len(constraints) else 0.0
         rows = ConstrainedRows.of(constraints, data, costs.focal_sets, kind=kind, weight=weight)
@@ -124,20 +103,7 @@ class Problem:
         return cls(free, bound, rows, coordinates, size, share)
 
     def state(self, model: Model, masses: FloatArray) -> State:
-        """The best masses for a model.
-
-        Parameters
-        ----------
-        model : EuclideanModel or AdaptiveModel
-            The prototypes.
-        masses : ndarray of shape (n_bound, n_focal_sets)
-            Masses of the objects in constraints to start from.
-
-        Returns
-        -------
-        State
-            The model with masses that are no worse.
-        """
+        """The best masses for a model."""
         masses = self.rows.descend(masses, model.costs_of(self.bound))
         statistics = model.gather(self.bound, masses)
         if len(self.free):
@@ -158,13 +124,7 @@ class Problem:
         return after, after.objective, moved <= tol
 
     def ladder(self) -> Iterator["Problem"]:
-        """The same problem with smaller weights of the constraints, growing.
-
-        Yields
-        ------
-        Problem
-            One problem after the other; none if the full weight is small already.
-        """
+        """The same problem with smaller weights of the constraints, growing."""
         penalty, weight = self.rows.penalty, _FIRST_STEP
         while weight < penalty.weight:
             yield replace(self, rows=replace(self.rows, penalty=replace(penalty, weight=weight)))

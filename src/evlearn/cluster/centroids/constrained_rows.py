@@ -30,20 +30,7 @@ _ENOUGH = 1e-8
 
 
 def best_rows(costs: FloatArray, slopes: FloatArray) -> FloatArray:
-    r"""The masses that minimise :math:`\sum_qh_qm_q^2+u_qm_q` in each row; sets that cost nothing share equally.
-
-    Parameters
-    ----------
-    costs : ndarray of shape (n, n_focal_sets)
-        The numbers h, not negative.
-    slopes : ndarray of shape (n, n_focal_sets)
-        The numbers u.
-
-    Returns
-    -------
-    ndarray of shape (n, n_focal_sets)
-        The masses.
-    """
+    r"""The masses that minimise :math:`\sum_qh_qm_q^2+u_qm_q` in each row; free sets share equally."""
     # A set has the mass w (level - u) where that is positive, and the masses sum to one. The level that suits the
     # k sets of smallest u is too high for every k but the right one, so the smallest of these levels is it.
     widths = 0.5 / np.maximum(costs, _FLAT)
@@ -62,20 +49,7 @@ def best_rows(costs: FloatArray, slopes: FloatArray) -> FloatArray:
 
 
 def penalty_forms(kind: str, focal_sets: FocalSets) -> FloatArray:
-    r"""The bilinear forms of must-link and cannot-link, each between 0 (met for sure) and 1 (violated for sure).
-
-    Parameters
-    ----------
-    kind : {"plausibility", "symmetric"}
-        :math:`pl(\neg s)` and :math:`pl(s)`, or the mean of each with one minus the other.
-    focal_sets : FocalSets
-        What the masses stand for.
-
-    Returns
-    -------
-    ndarray of shape (2, n_focal_sets, n_focal_sets)
-        The forms.
-    """
+    r"""The bilinear forms of must-link and cannot-link, between 0 (met for sure) and 1 (violated for sure)."""
     different = 1.0 - focal_sets.emptiness_matrix - focal_sets.same_singleton_matrix
     same = 1.0 - focal_sets.conflict_matrix
     if kind == "symmetric":
@@ -113,26 +87,7 @@ class ConstrainedRows:
         kind: str,
         weight: float,
     ) -> "ConstrainedRows":
-        """The rows of some constraints.
-
-        Parameters
-        ----------
-        constraints : PairwiseConstraints
-            The constraints.
-        data : ndarray of shape (n_objects, n_features)
-            All objects.
-        focal_sets : FocalSets
-            What the columns of masses stand for.
-        kind : {"plausibility", "symmetric"}
-            How unmet constraints are counted.
-        weight : float
-            The cost of a constraint that is violated for sure, in the unit of the costs of sets.
-
-        Returns
-        -------
-        ConstrainedRows
-            The rows.
-        """
+        """The rows of some constraints."""
         objects = np.unique(np.concatenate([constraints.must_link, constraints.cannot_link]))
         objects = objects[np.lexsort(data[objects].T)]
         numbers = np.empty(len(data), dtype=np.intp)
@@ -147,20 +102,7 @@ class ConstrainedRows:
         return cls(objects, penalty, groups)
 
     def descend(self, masses: FloatArray, costs: FloatArray) -> FloatArray:
-        """Sweep over the rows until a sweep lowers their objective by less than 1e-8 of it, at most 50 times.
-
-        Parameters
-        ----------
-        masses : ndarray of shape (n_rows, n_focal_sets)
-            Where to start.
-        costs : ndarray of shape (n_rows, n_focal_sets)
-            The costs of the sets, not negative; that of the empty set may be infinite.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_focal_sets)
-            Masses that are no worse than those of the start.
-        """
+        """Sweep over the rows until a sweep lowers their objective by less than 1e-8 of it, at most 50 times."""
         masses, costs = masses.astype(np.float64), np.minimum(costs, _STEEP)
         objective = float((costs * masses**2).sum()) + self.penalty.value(masses)
         for _ in range(_SWEEPS):
@@ -186,18 +128,7 @@ class ConstrainedRows:
 
 
 def independent_groups(indptr: IntArray, indices: IntArray) -> list[IntArray]:
-    """Groups of rows, none of which is the partner of another of its group: a greedy colouring.
-
-    Parameters
-    ----------
-    indptr, indices : ndarray of int
-        The partners of each row, in the layout of a sparse matrix with compressed rows.
-
-    Returns
-    -------
-    list of ndarray of int
-        The rows of each group.
-    """
+    """Groups of rows, none of which is the partner of another of its group: a greedy colouring."""
     begin, partners = indptr.tolist(), indices.tolist()
     colours: list[int] = []
     for row in range(len(begin) - 1):

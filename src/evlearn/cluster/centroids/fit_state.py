@@ -58,13 +58,7 @@ class FitState:
     best: Ended | None = None
 
     def to_arrays(self) -> dict[str, Any]:
-        """The state as plain arrays.
-
-        Returns
-        -------
-        dict of str to array-like
-            For a checkpoint.
-        """
+        """The state as plain arrays."""
         arrays: dict[str, Any] = {
             "centre": self.coordinates.centre,
             "scale": float(self.coordinates.scale),
@@ -84,24 +78,7 @@ class FitState:
     def from_arrays(
         cls, make_model: MakeModel, n_clusters: int | None, n_features: int, arrays: dict[str, Any]
     ) -> "FitState":
-        """The inverse of `to_arrays`; raises if the arrays cannot be those of a fit.
-
-        Parameters
-        ----------
-        make_model : callable
-            From focal sets, coordinates, delta, prototypes and metrics to a model.
-        n_clusters : int or None
-            The number of clusters; None if the data decide.
-        n_features : int
-            The number of features.
-        arrays : dict of str to ndarray
-            From a checkpoint.
-
-        Returns
-        -------
-        FitState
-            The state.
-        """
+        """The inverse of `to_arrays`; raises if the arrays cannot be those of a fit."""
         check_keys("the state", arrays, _ALWAYS, _SOMETIMES)
         for name, values in arrays.items():
             (_ALWAYS.get(name) or _SOMETIMES[name])(name, values)

@@ -51,18 +51,7 @@ class Coordinates(NamedTuple):
 
     @classmethod
     def of(cls, sample: FloatArray) -> "Coordinates":
-        """Coordinates in which a sample has mean zero and size one, but for what is far from all the rest.
-
-        Parameters
-        ----------
-        sample : ndarray of shape (n, n_features)
-            Some rows.
-
-        Returns
-        -------
-        Coordinates
-            The coordinates.
-        """
+        """Coordinates in which a sample has mean zero and size one, but for what is far from all the rest."""
         near = remoteness(sample) <= _ORDINARY
         if not near.all():
             sample = sample[near]
@@ -81,35 +70,13 @@ class Coordinates(NamedTuple):
         return cls(centre, float(2.0 ** -np.round(np.log2(spread) + np.log2(size))))
 
     def enter(self, rows: FloatArray) -> FloatArray:
-        """Rows in these coordinates, in double precision, and none of them farther than squares can tell.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them.
-
-        Returns
-        -------
-        ndarray of shape (n, n_features)
-            The same rows.
-        """
+        """Rows in these coordinates, in double precision, and none of them farther than squares can tell."""
         with np.errstate(over="ignore"):
             inside = (np.asarray(rows, dtype=np.float64) - self.centre) * self.scale
         return np.clip(inside, -FARTHEST, FARTHEST, out=inside)
 
     def leave(self, rows: FloatArray) -> FloatArray:
-        """The inverse of `enter`.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows in these coordinates.
-
-        Returns
-        -------
-        ndarray of shape (n, n_features)
-            The same rows as the user has them.
-        """
+        """The inverse of `enter`."""
         return rows / self.scale + self.centre
 
 
@@ -206,20 +173,7 @@ class EuclideanModel(PrototypeModel):
     fixed: bool = False
 
     def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
-        """The masses of rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them, in single or double precision.
-        weights : None, default=None
-            Not used: masses do not depend on weights.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            Masses, in the precision of the rows.
-        """
+        """The masses of rows."""
         given = rows.dtype
         rows = self._computable(rows)
         out = np.empty((len(rows), len(self.costs.focal_sets)), dtype=rows.dtype)
@@ -227,20 +181,7 @@ class EuclideanModel(PrototypeModel):
         return out.astype(given, copy=False)
 
     def collect(self, rows: FloatArray, weights: Any = None) -> Statistics:
-        """The statistics of rows, without keeping their masses.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them, in single or double precision.
-        weights : ndarray of shape (n,) or None, default=None
-            How much each row counts.
-
-        Returns
-        -------
-        Statistics
-            What the rows tell about prototypes.
-        """
+        """The statistics of rows, without keeping their masses."""
         rows = self._computable(rows)
         powers, sums = np.zeros(len(self.costs.focal_sets)), np.zeros(self.prototypes.shape)
         if weights is not None:
@@ -249,18 +190,7 @@ class EuclideanModel(PrototypeModel):
         return Statistics(cost / self.coordinates.scale**2, powers, sums)
 
     def costs_of(self, rows: FloatArray) -> FloatArray:
-        """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            The costs.
-        """
+        """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding."""
         inside = self.coordinates.enter(rows)
         squares = ((inside[:, None, :] - self.prototypes) ** 2).sum(axis=2)
         whole = squares @ (self.costs.membership * self.costs.spread[:, None]).T
@@ -269,40 +199,14 @@ class EuclideanModel(PrototypeModel):
         return np.hstack([np.full((len(rows), 1), self.empty_cost), left])
 
     def gather(self, rows: FloatArray, masses: FloatArray, weights: Any = None) -> Statistics:
-        """The statistics of rows whose masses are given.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            Rows as the user has them.
-        masses : ndarray of shape (n, n_focal_sets)
-            Their masses.
-        weights : ndarray of shape (n,) or None, default=None
-            How much each row counts.
-
-        Returns
-        -------
-        Statistics
-            What rows and masses tell about prototypes.
-        """
+        """The statistics of rows whose masses are given."""
         powers = powers_of(masses, self.costs.beta, weights)
         cost = total_cost(powers, self.costs_of(rows)) / self.coordinates.scale**2
         shares = powers[:, 1:] @ (self.costs.membership * self.costs.spread[:, None])
         return Statistics(cost, powers.sum(axis=0), shares.T @ self.coordinates.enter(rows))
 
     def solve(self, statistics: Statistics) -> "EuclideanModel":
-        """The model with the prototypes that are best for the statistics.
-
-        Parameters
-        ----------
-        statistics : Statistics
-            What all rows tell.
-
-        Returns
-        -------
-        EuclideanModel
-            The next model.
-        """
+        """The model with the prototypes that are best for the statistics."""
         if self.fixed:
             return self
         costs = self.costs

@@ -83,22 +83,7 @@ class Scales:
 
     @classmethod
     def of(cls, sample: FloatArray, weights: FloatArray, prototypes: FloatArray) -> "Scales":
-        """The scales of a sample, with a prototype for each cluster.
-
-        Parameters
-        ----------
-        sample : ndarray of shape (n, n_features)
-            Samples, in units in which squares are safe; of many, some are enough.
-        weights : ndarray of shape (n,)
-            How much each counts.
-        prototypes : ndarray of shape (n_clusters, n_features)
-            The prototypes.
-
-        Returns
-        -------
-        Scales
-            The scales.
-        """
+        """The scales of a sample, with a prototype for each cluster."""
         step = -(-len(sample) // _ROWS)
         sample, weights = sample[::step], weights[::step]
         nearest = squared_distances(sample, prototypes).argmin(axis=1)
@@ -110,22 +95,7 @@ class Scales:
         return cls(within, within / dimension, gaps, total / all_dimension)
 
     def choose(self, delta: float, beta: Any, alpha: Any, *, cloud: bool) -> Chosen:
-        """The parameters as they are given, or as these scales decide.
-
-        Parameters
-        ----------
-        delta : float
-            The distance to the empty set.
-        beta, alpha : float or "auto"
-            The exponents.
-        cloud : bool
-            Whether there may be no clusters.
-
-        Returns
-        -------
-        Chosen
-            The parameters; the width is in the units of these scales.
-        """
+        """The parameters as they are given, or as these scales decide."""
         return Chosen(
             delta,
             self.beta(cloud=cloud) if isinstance(beta, str) else float(beta),
@@ -135,18 +105,7 @@ class Scales:
         )
 
     def beta(self, *, cloud: bool = False) -> float:
-        """The exponent of the masses.
-
-        Parameters
-        ----------
-        cloud : bool, default=False
-            Whether there may be no clusters: then their width is that of all samples, which leaves masses vague.
-
-        Returns
-        -------
-        float
-            Above 1.
-        """
+        """The exponent of the masses."""
         if self.within <= 0 or not len(self.gaps):
             return _LARGEST_BETA
         half_way = float(np.median(self.gaps)) / 4 + self.within - self.variance
@@ -157,37 +116,14 @@ class Scales:
         return 1 + (excess if excess > 1 else 1 / round(1 / excess))
 
     def alpha(self) -> float:
-        """The exponent of the size of a set in ECM, at which a pair wins near the middle of the closest clusters.
-
-        Returns
-        -------
-        float
-            At least 0.
-        """
+        """The exponent of the size of a set at which a pair wins near the middle of the closest clusters."""
         if self.within <= 0 or not len(self.gaps):
             return 1.0
         return float(min(np.log2(1 + _BRIDGE * self.gaps.min() / (4 * self.within)), _LARGEST_ALPHA))
 
 
 def is_one_cloud(sample: FloatArray, weights: FloatArray, n_clusters: int, random: np.random.RandomState) -> bool:
-    """Whether a Gaussian cloud with the covariance of a sample would be split into clusters as well as the sample.
-
-    Parameters
-    ----------
-    sample : ndarray of shape (n, n_features)
-        Samples, in units in which squares are safe.
-    weights : ndarray of shape (n,)
-        How much each counts.
-    n_clusters : int
-        The number of clusters.
-    random : RandomState
-        Draws the clouds.
-
-    Returns
-    -------
-    bool
-        Whether k-means leaves no smaller share of the variance than of 19 in 20 such clouds.
-    """
+    """Whether a Gaussian cloud with the same covariance would be split into clusters as well as the sample."""
     n_rows = min(len(sample), _CLOUD_ROWS)
     if n_clusters < 2 or n_rows < max(_FEWEST_ROWS, 4 * n_clusters):
         return False

@@ -40,15 +40,6 @@ def draw(rows: Rows, weights: FloatArray | None, random: np.random.RandomState) 
     the same as two rows. Without the few that are remote from all others: they would be all that is seen of the
     sample, and are outliers in any case.
 
-    Parameters
-    ----------
-    rows : Rows
-        All rows.
-    weights : ndarray of shape (n_rows,) or None
-        Their weights.
-    random : RandomState
-        The source of randomness.
-
     Returns
     -------
     sample : ndarray of shape (n, n_features)
@@ -67,20 +58,7 @@ def draw(rows: Rows, weights: FloatArray | None, random: np.random.RandomState) 
 
 
 def draw_plain(rows: Rows, random: np.random.RandomState) -> FloatArray:
-    """Some rows as they are, all of them if there are few, without the few that are remote from all others.
-
-    Parameters
-    ----------
-    rows : Rows
-        All rows.
-    random : RandomState
-        The source of randomness.
-
-    Returns
-    -------
-    ndarray of shape (n, n_features)
-        The rows, in double precision, as the user has them.
-    """
+    """Some rows as they are, all of them if there are few, without the few that are remote from all others."""
     some = np.asarray(rows.take(_choose(rows, random)).astype(np.float64))
     near = remoteness(some) <= REMOTE
     return some if near.all() else some[near]
@@ -93,22 +71,7 @@ def _choose(rows: Rows, random: np.random.RandomState) -> IntArray:
 
 
 def typical_distance(sample: FloatArray, weights: FloatArray, random: np.random.RandomState) -> float:
-    """The distance that 95 of 100 pairs of objects do not exceed, as the default for outliers.
-
-    Parameters
-    ----------
-    sample : ndarray of shape (n, n_features)
-        Some rows.
-    weights : ndarray of shape (n,)
-        Their weights: two is as if a row were there twice.
-    random : RandomState
-        The source of randomness, for samples of more than a hundred thousand pairs.
-
-    Returns
-    -------
-    float
-        The distance; 1 if all rows are the same.
-    """
+    """The distance that 95 of 100 pairs of objects do not exceed, as the default for outliers."""
     n = len(sample)
     if n * n <= 2 * _PAIRS:
         first, second = np.divmod(np.arange(n * n), n)
@@ -133,27 +96,7 @@ def typical_distance(sample: FloatArray, weights: FloatArray, random: np.random.
 def make_prototypes(
     init: Any, n_clusters: int, sample: FloatArray, weights: FloatArray, random: np.random.RandomState
 ) -> FloatArray:
-    """Prototypes to start from.
-
-    Parameters
-    ----------
-    init : {"kmeans", "k-means++", "random", "peaks"} or array-like of shape (n_clusters, n_features)
-        The solution of k-means, points spread by k-means++, points drawn at random, peaks of belief, or given
-        points.
-    n_clusters : int
-        How many.
-    sample : ndarray of shape (n, n_features)
-        Some rows.
-    weights : ndarray of shape (n,)
-        Their weights.
-    random : RandomState
-        The source of randomness.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters, n_features)
-        The prototypes.
-    """
+    """Prototypes to start from."""
     if not isinstance(init, str):
         try:
             given = np.array(init, dtype=np.float64)
@@ -185,26 +128,7 @@ def make_prototypes(
 def kmeans_solutions(
     n_clusters: int, sample: FloatArray, weights: FloatArray, random: np.random.RandomState, *, n_init: int
 ) -> list[FloatArray]:
-    """Different solutions of k-means, the best first, with prototypes that no handful of outliers has caught.
-
-    Parameters
-    ----------
-    n_clusters : int
-        How many clusters.
-    sample : ndarray of shape (n, n_features)
-        Some rows.
-    weights : ndarray of shape (n,)
-        Their weights.
-    random : RandomState
-        The source of randomness.
-    n_init : int
-        How many times to start.
-
-    Returns
-    -------
-    list of ndarray of shape (n_clusters, n_features)
-        The prototypes of each solution.
-    """
+    """Different solutions of k-means, the best first, with prototypes that no handful of outliers has caught."""
     if len(sample) <= n_clusters:
         return [np.resize(sample, (n_clusters, sample.shape[1]))]
     n_rows = max(_KMEANS_ROWS, _KMEANS_ROWS_EACH * n_clusters)
@@ -232,17 +156,6 @@ def kmeans(
 ) -> tuple[FloatArray, float]:
     """One run of k-means, from points spread by k-means++.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_features)
-        Rows, in units in which squares are safe; more than there are clusters.
-    weights : ndarray of shape (n,)
-        Their weights.
-    n_clusters : int
-        How many clusters.
-    random : RandomState
-        The source of randomness.
-
     Returns
     -------
     prototypes : ndarray of shape (n_clusters, n_features)
@@ -266,20 +179,7 @@ def kmeans(
 
 
 def squared_distances(rows: FloatArray, prototypes: FloatArray) -> FloatArray:
-    """The squared distances of rows to prototypes.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_features)
-        The rows.
-    prototypes : ndarray of shape (n_clusters, n_features)
-        The prototypes.
-
-    Returns
-    -------
-    ndarray of shape (n, n_clusters)
-        The squares.
-    """
+    """The squared distances of rows to prototypes."""
     return np.asarray(cdist(rows, prototypes, "sqeuclidean"))
 
 

@@ -46,32 +46,12 @@ class Trial:
     sets_of: Callable[[FloatArray, FloatArray, FloatArray], FocalSets]
 
     def sets(self, start: FloatArray) -> FocalSets:
-        """The focal sets of a start.
-
-        Parameters
-        ----------
-        start : ndarray of shape (n_clusters, n_features)
-            Prototypes, as the user knows them.
-
-        Returns
-        -------
-        FocalSets
-            The sets.
-        """
+        """The focal sets of a start."""
         rows, weights = self._some
         return self.sets_of(self.coordinates.enter(start), rows, weights)
 
     def best(self, starts: list[FloatArray], chosen: Chosen, *, lower_beta: bool) -> tuple[FloatArray, Chosen]:
         """Where the descent from the best of some starts ends.
-
-        Parameters
-        ----------
-        starts : list of ndarray of shape (n_clusters, n_features)
-            Prototypes, as the user knows them; the first few count.
-        chosen : Chosen
-            The parameters.
-        lower_beta : bool
-            Whether to lower the exponent of the masses if prototypes coincide at the end.
 
         Returns
         -------

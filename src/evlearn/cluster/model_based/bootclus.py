@@ -374,30 +374,7 @@ def masses_from_intervals(
     max_iter: int = 100,
     report: Report | None = None,
 ) -> Trace[Swept]:
-    """The masses for which belief and plausibility of "same cluster" are nearest to the bounds of intervals.
-
-    Parameters
-    ----------
-    pairs : ndarray of int of shape (n_pairs, 2)
-        The pairs of objects; all pairs i < j are recognised by their number.
-    lower, upper : ndarray of shape (n_pairs,)
-        The bounds.
-    start : ndarray of shape (n_objects, n_focal_sets)
-        Where to start, without mass on the empty set.
-    focal_sets : FocalSets
-        What the columns stand for.
-    tol : float, default=1e-4
-        A sweep that lowers the objective by less than this share of it is the last.
-    max_iter : int, default=100
-        The largest number of sweeps.
-    report : callable or None, default=None
-        Called after each sweep with its number and the objective.
-
-    Returns
-    -------
-    Trace
-        Where it ended: the objective is the mean over pairs of both squared differences.
-    """
+    """The masses for which belief and plausibility of "same cluster" are nearest to the bounds of intervals."""
     trace = sweep_masses(
         pairs_with_targets(pairs, np.stack([lower, 1 - upper]), len(start)),
         start[:, 1:],
@@ -412,36 +389,12 @@ def masses_from_intervals(
 
 
 def same_cluster_forms(focal_sets: FocalSets) -> FloatArray:
-    """The forms of two mass functions without the empty set that give belief, and one minus plausibility.
-
-    Parameters
-    ----------
-    focal_sets : FocalSets
-        The family.
-
-    Returns
-    -------
-    ndarray of shape (2, n_focal_sets - 1, n_focal_sets - 1)
-        For belief and for conflict.
-    """
+    """The forms of two mass functions without the empty set that give belief, and one minus plausibility."""
     return np.stack([focal_sets.same_singleton_matrix, focal_sets.conflict_matrix])[:, 1:, 1:]
 
 
 def on_single_clusters(shares: FloatArray, focal_sets: FocalSets) -> FloatArray:
-    """Probabilities of the clusters as masses.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n_objects, n_clusters)
-        The probabilities.
-    focal_sets : FocalSets
-        The family.
-
-    Returns
-    -------
-    ndarray of shape (n_objects, n_focal_sets)
-        The masses.
-    """
+    """Probabilities of the clusters as masses."""
     masses = np.zeros((len(shares), len(focal_sets)))
     masses[:, focal_sets.singleton_positions] = shares
     return masses

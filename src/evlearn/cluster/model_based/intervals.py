@@ -69,17 +69,6 @@ def percentile_intervals(
 ) -> tuple[FloatArray, FloatArray]:
     """Two percentiles, over replicates, of the probability that two objects are in the same cluster.
 
-    Parameters
-    ----------
-    left, right : ndarray of float32 of shape (n_objects, n_clusters, n_replicates)
-        The probabilities of the clusters.
-    pairs : ndarray of int of shape (n_pairs, 2)
-        Which objects of `left` are compared with which of `right`.
-    confidence : float
-        The share of the replicates between the percentiles.
-    n_jobs : int or None, default=None
-        How many threads.
-
     Returns
     -------
     lower, upper : ndarray of float32 of shape (n_pairs,)

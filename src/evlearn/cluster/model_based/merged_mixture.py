@@ -246,20 +246,7 @@ class MergedModel:
             raise ValueError("components must name each cluster of focal_sets, and no other.")
 
     def assign(self, rows: Any, weights: Any = None) -> FloatArray:
-        """The masses of rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, n_features)
-            The rows.
-        weights : None, default=None
-            Not used: masses do not depend on weights.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            Masses, in the precision of the rows.
-        """
+        """The masses of rows."""
         n_clusters = self.focal_sets.frame_size
         shares = self.mixture.posterior(np.asarray(rows, dtype=np.float64))[:, :, 0]
         sums = shares @ np.eye(n_clusters)[self.components]
@@ -277,13 +264,6 @@ def merge(shares: FloatArray, n_clusters: int) -> tuple[IntArray, FloatArray]:
     The overlap of j and k is the smaller of both probabilities that an object of one is given to the other,
     :math:`\sum_ip_{ij}[k=\arg\max_lp_{il}]/\sum_ip_{ij}`. With the larger one, as in Hennig (2010), a small
     component beside a large cluster is enough to join it to another.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n_objects, n_components)
-        The probabilities of the components.
-    n_clusters : int
-        How many clusters to leave.
 
     Returns
     -------

@@ -361,20 +361,7 @@ class NeighborModel:
             raise ValueError("focal_sets must be the single clusters, and all of them together.")
 
     def assign(self, data: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """The masses of objects.
-
-        Parameters
-        ----------
-        data : ndarray or csr_array
-            Attributes, or distances to the training set.
-        n_jobs : int or None, default=None
-            Threads for the search of neighbours.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            Masses.
-        """
+        """The masses of objects."""
         weights = self.support.weigh_others(self._graph(data, n_jobs), self.n_neighbors)
         return combine_evidence(weights, self.labels, self.focal_sets.frame_size)
 

@@ -48,22 +48,7 @@ class Support:
 
     @classmethod
     def of(cls, graph: csr_array, *, q: float, power: float, min_distance: float) -> "Support":
-        """The support whose scale is a quantile of the distances in a graph.
-
-        Parameters
-        ----------
-        graph : csr_array of shape (n, n)
-            Distances to neighbours.
-        q : float
-            Which quantile.
-        power, min_distance : float
-            As in the class.
-
-        Returns
-        -------
-        Support
-            The support.
-        """
+        """The support whose scale is a quantile of the distances in a graph."""
         step = graph.nnz // _QUANTILE_SAMPLE + 1
         some = graph if step == 1 else graph[::step]
         far = some.data[some.indices != step * _rows_of(some)]
@@ -73,36 +58,14 @@ class Support:
         return cls(largest * (quantile ** (1 / power) or 1.0), power, min_distance)
 
     def __call__(self, distances: FloatArray) -> FloatArray:
-        """Weights of evidence, all positive.
-
-        Parameters
-        ----------
-        distances : ndarray
-            Distances.
-
-        Returns
-        -------
-        ndarray
-            Weights, in double precision.
-        """
+        """Weights of evidence, all positive."""
         nearest = max(self.min_distance, _LEAST_DOUBT ** (1 / self.power))
         farthest = (-np.log(_LEAST_SUPPORT)) ** (1 / self.power)
         relative = np.clip(np.divide(distances, self.scale, dtype=np.float64), nearest, farthest)
         return np.asarray(-np.log(-np.expm1(-(relative**self.power))))
 
     def weigh(self, graph: csr_array) -> csr_array:
-        """The graph with weights in the place of distances, and 0 for objects that are their own neighbours.
-
-        Parameters
-        ----------
-        graph : csr_array of shape (n, n)
-            Distances to neighbours.
-
-        Returns
-        -------
-        csr_array of shape (n, n)
-            Weights, in the precision of the distances.
-        """
+        """The graph with weights in the place of distances, and 0 for objects that are their own neighbours."""
         weights = np.empty_like(graph.data)
         for rows in row_blocks(graph.shape[0], _BLOCK_ROWS):
             starts = graph.indptr[rows.start : rows.stop + 1]
@@ -112,21 +75,7 @@ class Support:
         return csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
 
     def weigh_others(self, graph: csr_array, n_neighbors: int | None) -> csr_array:
-        """As `weigh`, for new objects: one that coincides with an object of the training set is taken for it.
-
-        Parameters
-        ----------
-        graph : csr_array of shape (n_new, n_objects)
-            Distances to neighbours.
-        n_neighbors : int or None
-            How many of them count: the others, those farthest or taken for the object itself, get the weight 0.
-            None means all but the object itself.
-
-        Returns
-        -------
-        csr_array of shape (n_new, n_objects)
-            Weights.
-        """
+        """As `weigh`, for new objects: one that coincides with an object of the training set is taken for it."""
         weights = self(graph.data)
         rows = _rows_of(graph)
         order = np.lexsort((graph.data, rows))
@@ -155,26 +104,6 @@ def search_labels(
 
     The objective is half the sum of the weights of neighbours with the same label. In a symmetric graph, every
     change increases it; in others, as a rule.
-
-    Parameters
-    ----------
-    weights : csr_array of shape (n, n)
-        The graph.
-    labels : ndarray of int32 of shape (n,)
-        Where to start.
-    orders : iterable of ndarray of int32
-        The order in which each pass visits the objects.
-    max_iter : int
-        The largest number of passes.
-    stop : Event or None, default=None
-        Set when the user interrupts; other searches then end too.
-    report : callable or None, default=None
-        Called after each pass with its number, the number of changes, and the objective.
-
-    Returns
-    -------
-    Trace
-        Where it ended, also when the user interrupted it; the objective is best when largest.
     """
     graph = (weights.indptr, weights.indices, weights.data)
     n_labels, n_changed = int(labels.max()) + 1, 0
@@ -199,20 +128,6 @@ def combine_evidence(weights: csr_array, labels: LabelArray, n_clusters: int) ->
 
     With :math:`W_k` the sum of the weights of the neighbours in cluster k, the masses are proportional to
     :math:`e^{W_k}-1` for the clusters and to 1 for the set of all of them.
-
-    Parameters
-    ----------
-    weights : csr_array of shape (n, n_training_objects)
-        The graph.
-    labels : ndarray of int32 of shape (n_training_objects,)
-        The clusters of the neighbours.
-    n_clusters : int
-        The number of clusters.
-
-    Returns
-    -------
-    ndarray of shape (n, n_clusters + 2)
-        Masses of the empty set, the clusters, and all clusters together; of two columns if there is one cluster.
     """
     check_shape("labels", labels, (weights.shape[1],))
     if len(labels) and not 0 <= labels.min() <= labels.max() < n_clusters:
@@ -225,14 +140,7 @@ def combine_evidence(weights: csr_array, labels: LabelArray, n_clusters: int) ->
 
 
 def weights_to_masses(table: FloatArray) -> None:
-    r"""Put masses in the place of weights of evidence, by Dempster's rule.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n, n_clusters + 1)
-        Weights for the clusters, and 0 for all of them together; changed in place to masses, proportional to
-        :math:`e^w-1` and 1.
-    """
+    r"""Put masses in the place of weights of evidence, by Dempster's rule."""
     most = table.max(axis=1, keepdims=True)
     # Divided by the largest power, and without the difference of nearly equal numbers.
     table[:, :-1] = -np.expm1(-table[:, :-1]) * np.exp(table[:, :-1] - most)

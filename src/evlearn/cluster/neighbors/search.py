@@ -79,26 +79,7 @@ class Neighbors:
 def find_neighbors(
     data: FloatArray, n_neighbors: int, *, metric: Any, n_jobs: int | None, keep: bool = False
 ) -> Neighbors:
-    """The nearest neighbours of each object among all others, in no order.
-
-    Parameters
-    ----------
-    data : ndarray of shape (n_objects, n_features) or (n_objects, n_objects)
-        Attributes, or dissimilarities if `metric` is "precomputed".
-    n_neighbors : int
-        How many, less than there are objects.
-    metric : str or callable
-        As for `sklearn.neighbors.NearestNeighbors`.
-    n_jobs : int or None
-        Threads for the search.
-    keep : bool, default=False
-        Whether to keep all distances, and not only those that take long to work out again.
-
-    Returns
-    -------
-    Neighbors
-        The neighbours.
-    """
+    """The nearest neighbours of each object among all others, in no order."""
     known = np.arange(len(data)) if is_metric(metric, "precomputed") else _few_copies(data, n_neighbors + 1)
     search = _Search(data, known, metric, n_jobs)
     indices = np.empty((len(data), n_neighbors), dtype=np.int32)
@@ -118,26 +99,7 @@ def find_neighbors(
 def nearest_among(
     data: FloatArray | None, new: FloatArray, n_neighbors: int, *, metric: Any, n_jobs: int | None
 ) -> csr_array:
-    """The objects that are nearest to new ones.
-
-    Parameters
-    ----------
-    data : ndarray of shape (n_objects, n_features) or None
-        The objects; None if `new` holds the distances to them.
-    new : ndarray of shape (n_new, n_features) or (n_new, n_objects)
-        The new ones; an object that is at the same place is a neighbour like others.
-    n_neighbors : int
-        How many, not more than there are objects.
-    metric : str or callable
-        As for `sklearn.neighbors.NearestNeighbors`.
-    n_jobs : int or None
-        Threads for the search.
-
-    Returns
-    -------
-    csr_array of shape (n_new, n_objects)
-        The distances to the neighbours.
-    """
+    """The objects that are nearest to new ones."""
     if data is None:
         nearest = np.argsort(new, axis=1, kind="stable")[:, :n_neighbors].astype(np.int32)
         return _to_graph(nearest, np.take_along_axis(new, nearest, axis=1), new.shape[1])
@@ -208,33 +170,12 @@ class _Search:
 
 
 def is_metric(metric: Any, *names: str) -> bool:
-    """Whether a metric is one of these names, and not a function.
-
-    Parameters
-    ----------
-    metric : str or callable
-        The metric.
-    *names : str
-        Names.
-
-    Returns
-    -------
-    bool
-        Whether it is.
-    """
+    """Whether a metric is one of these names, and not a function."""
     return isinstance(metric, str) and metric in names
 
 
 def check_finite(distances: FloatArray, metric: Any) -> None:
-    """Raise unless all distances are finite.
-
-    Parameters
-    ----------
-    distances : ndarray
-        Distances.
-    metric : str or callable
-        Where they come from, for the message.
-    """
+    """Raise unless all distances are finite."""
     if not np.isfinite(distances).all():
         raise ValueError(f"metric={metric!r} gives distances that are not finite; choose another.")
 

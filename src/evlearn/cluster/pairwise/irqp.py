@@ -33,20 +33,7 @@ class Swept:
 
 
 def normalisation(pairs: Pairs, loss: str) -> float:
-    """The factor of the sum of squares: "stress" divides by the squared targets, "mse" by the number of pairs.
-
-    Parameters
-    ----------
-    pairs : AllPairs or PairGraph
-        The pairs.
-    loss : {"stress", "mse"}
-        The kind of objective.
-
-    Returns
-    -------
-    float
-        The factor.
-    """
+    """The factor of the sum of squares: "stress" divides by the squared targets, "mse" by the number of pairs."""
     total = pairs.squares() if loss == "stress" else pairs.n_pairs
     # All objects are the same: any partition without conflict fits, and no scale is needed.
     return 1 / total if total > 0 else 1.0
@@ -65,36 +52,7 @@ def sweep_masses(
     random: np.random.RandomState | None = None,
     report: Report | None = None,
 ) -> Trace[Swept]:
-    """Sweep until a sweep lowers the objective by less than `tol` of itself.
-
-    Parameters
-    ----------
-    pairs : AllPairs or PairGraph
-        The pairs and their targets.
-    masses : ndarray of shape (n_objects, n_focal_sets)
-        The start.
-    focal_sets : FocalSets
-        What the columns stand for.
-    eta : float
-        The factor of the sum of squares.
-    tol : float
-        The relative change that ends the descent.
-    max_iter : int
-        The largest number of sweeps.
-    forms : ndarray of shape (n_forms, n_focal_sets, n_focal_sets) or None, default=None
-        The symmetric forms of two mass functions that have targets; None for their conflict alone.
-    penalty : Penalty or None, default=None
-        What unmet constraints cost.
-    random : RandomState or None, default=None
-        Draws the order of the rows in each sweep; None takes them in their own order.
-    report : callable or None, default=None
-        Called after each sweep with its number and the objective.
-
-    Returns
-    -------
-    Trace
-        Where it ended, also when the user interrupted it.
-    """
+    """Sweep until a sweep lowers the objective by less than `tol` of itself."""
     forms = focal_sets.conflict_matrix[None] if forms is None else forms
     C = np.ascontiguousarray(forms).reshape(-1, forms.shape[-1])
     M: FloatArray = np.array(masses, dtype=np.float64, order="C")
@@ -125,22 +83,7 @@ def sweep_masses(
 
 
 def seeded_masses(delta: FloatArray, focal_sets: FocalSets, random: np.random.RandomState) -> FloatArray:
-    """Masses to start from that follow a few objects far apart: nobody is sure, but leans to the nearest seed.
-
-    Parameters
-    ----------
-    delta : ndarray of shape (n_objects, n_objects)
-        Target conflicts.
-    focal_sets : FocalSets
-        The family.
-    random : RandomState
-        Draws the seeds, each with a probability that grows with its conflict with those before.
-
-    Returns
-    -------
-    ndarray of shape (n_objects, n_focal_sets)
-        Rows that sum to one.
-    """
+    """Masses to start from that follow a few objects far apart: nobody is sure, but leans to the nearest seed."""
     n_objects = len(delta)
     seeds = [int(random.randint(n_objects))]
     for _ in range(1, focal_sets.frame_size):
@@ -158,24 +101,7 @@ def seeded_masses(delta: FloatArray, focal_sets: FocalSets, random: np.random.Ra
 def best_start(
     delta: FloatArray, focal_sets: FocalSets, random: np.random.RandomState, *, n_candidates: int
 ) -> FloatArray:
-    """The best of several short descents over all pairs of a few objects.
-
-    Parameters
-    ----------
-    delta : ndarray of shape (n_objects, n_objects)
-        Target conflicts.
-    focal_sets : FocalSets
-        The family.
-    random : RandomState
-        Where the starts come from.
-    n_candidates : int
-        How many starts to try; half of them follow seeds, half know nothing.
-
-    Returns
-    -------
-    ndarray of shape (n_objects, n_focal_sets)
-        The masses with the lowest objective.
-    """
+    """The best of several short descents over all pairs of a few objects."""
     pairs = AllPairs(delta)
     eta = normalisation(pairs, "stress")
 
@@ -195,22 +121,7 @@ def best_start(
 
 
 def rows_against(delta: FloatArray, masses: FloatArray, forms: FloatArray) -> FloatArray:
-    """The best mass function of each row of targets against objects whose masses are known.
-
-    Parameters
-    ----------
-    delta : ndarray of shape (n_rows, n_forms * n_known)
-        Targets with the known objects, for one form after the other.
-    masses : ndarray of shape (n_known, n_focal_sets)
-        Their masses.
-    forms : ndarray of shape (n_forms, n_focal_sets, n_focal_sets)
-        The symmetric forms that have targets: the conflict matrix, for EVCLUS.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_focal_sets)
-        Masses.
-    """
+    """The best mass function of each row of targets against objects whose masses are known."""
     Y = np.concatenate(masses @ forms)
     linear = -(delta @ Y.astype(delta.dtype, copy=False)).astype(np.float64)
     solution = np.zeros_like(linear)
@@ -219,22 +130,7 @@ def rows_against(delta: FloatArray, masses: FloatArray, forms: FloatArray) -> Fl
 
 
 def stratified(labels: IntArray, size: int, random: np.random.RandomState) -> IntArray:
-    """Some objects, with every label in its share.
-
-    Parameters
-    ----------
-    labels : ndarray of int of shape (n_objects,)
-        The labels.
-    size : int
-        How many objects to choose.
-    random : RandomState
-        Draws them.
-
-    Returns
-    -------
-    ndarray of int
-        Sorted object numbers; all of them if there are no more than `size`.
-    """
+    """Some objects, with every label in its share."""
     n_objects = len(labels)
     if n_objects <= size:
         return np.arange(n_objects)

@@ -66,20 +66,7 @@ class LandmarkModel:
         return bool(self.transform.kind == "exponential" and self.metric == "euclidean")
 
     def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
-        """The masses of rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_objects, n_features) or (n_objects, n_training_objects)
-            Attributes, or dissimilarities to the training objects if the metric is "precomputed".
-        weights : None, default=None
-            Not used: masses do not depend on weights.
-
-        Returns
-        -------
-        ndarray of shape (n_objects, n_focal_sets)
-            Masses, in the precision of the rows.
-        """
+        """The masses of rows."""
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         targets = self._targets(rows)
         conflict = self.focal_sets.conflict_matrix[None]

@@ -193,22 +193,7 @@ class PairGraph:
 
 
 def pairs_with_targets(pairs: IntArray, targets: FloatArray, n_objects: int) -> "AllPairs | PairGraph":
-    """Listed pairs, ready for a descent.
-
-    Parameters
-    ----------
-    pairs : ndarray of int of shape (n_pairs, 2)
-        The pairs, in any order; all pairs are recognised by their number.
-    targets : ndarray of shape (n_forms, n_pairs)
-        The targets of the pairs, for each symmetric form.
-    n_objects : int
-        How many objects there are.
-
-    Returns
-    -------
-    AllPairs or PairGraph
-        The pairs: a matrix if they are all there, else lists.
-    """
+    """Listed pairs, ready for a descent."""
     first, second = pairs.T
     if len(pairs) == n_objects * (n_objects - 1) // 2:
         delta = np.zeros((len(targets), n_objects, n_objects))
@@ -225,42 +210,14 @@ def pairs_with_targets(pairs: IntArray, targets: FloatArray, n_objects: int) -> 
 
 
 def regular_graph(partners: npt.NDArray[np.int32], delta: FloatArray, *, symmetric: bool) -> PairGraph:
-    """A graph in which every object has the same number of partners.
-
-    Parameters
-    ----------
-    partners : ndarray of int32 of shape (n_objects, n_partners)
-        The partners of each object.
-    delta : ndarray of shape (n_objects, n_partners)
-        Their target conflicts.
-    symmetric : bool
-        Whether both objects of a pair list each other.
-
-    Returns
-    -------
-    PairGraph
-        The graph; the arrays are shared.
-    """
+    """A graph in which every object has the same number of partners."""
     n_objects, n_partners = partners.shape
     indptr = np.arange(0, n_objects * n_partners + 1, n_partners, dtype=np.intp)
     return PairGraph(indptr, partners.reshape(-1), delta.reshape(-1), symmetric)
 
 
 def symmetrize(partners: npt.NDArray[np.int32], delta: FloatArray) -> PairGraph:
-    """The graph in which both objects of every listed pair know it.
-
-    Parameters
-    ----------
-    partners : ndarray of int32 of shape (n_objects, n_partners)
-        The partners that each object chose.
-    delta : ndarray of shape (n_objects, n_partners)
-        Their target conflicts.
-
-    Returns
-    -------
-    PairGraph
-        Every pair stands in the lists of both objects; a pair chosen twice stands there twice.
-    """
+    """The graph in which both objects of every listed pair know it."""
     n_objects, n_partners = partners.shape
     first = np.repeat(np.arange(n_objects, dtype=np.int32), n_partners)
     second = partners.reshape(-1)

@@ -29,22 +29,7 @@ MANY_OBJECTS_PARTNERS = 200
 
 
 def ring_distances(X: FloatArray, ring: npt.NDArray[Any], metric: Any) -> FloatArray:
-    """The dissimilarity of every object on a ring to the next one.
-
-    Parameters
-    ----------
-    X : ndarray
-        Attribute vectors, or a square matrix if `metric` is "precomputed".
-    ring : ndarray of int
-        The objects in the order of the ring.
-    metric : str or callable
-        As for `sklearn.metrics.pairwise_distances`.
-
-    Returns
-    -------
-    ndarray of shape (n_objects,)
-        Dissimilarities.
-    """
+    """The dissimilarity of every object on a ring to the next one."""
     following = np.roll(ring, -1)
     if metric == "precomputed":
         return np.asarray(X[ring, following], dtype=np.float64)
@@ -67,17 +52,6 @@ def sample_rings(
     X: FloatArray, n_partners: int, metric: Any, random: np.random.RandomState
 ) -> tuple[npt.NDArray[np.int32], FloatArray]:
     """Partners of every object, from random rings, with their dissimilarities.
-
-    Parameters
-    ----------
-    X : ndarray
-        Attribute vectors, or a square matrix if `metric` is "precomputed".
-    n_partners : int
-        Partners of each object; an odd number is rounded up.
-    metric : str or callable
-        As for `sklearn.metrics.pairwise_distances`.
-    random : RandomState
-        Where random numbers come from.
 
     Returns
     -------
@@ -106,13 +80,7 @@ def sample_rings(
 
 
 def check_partners(n_partners: Any) -> None:
-    """Raise unless `n_partners` can be given to `choose_pairs`.
-
-    Parameters
-    ----------
-    n_partners : object
-        What the user gave.
-    """
+    """Raise unless `n_partners` can be given to `choose_pairs`."""
     if isinstance(n_partners, str):
         check_choice("n_partners", n_partners, ("auto", "all"))
     else:
@@ -120,22 +88,7 @@ def check_partners(n_partners: Any) -> None:
 
 
 def choose_pairs(n_objects: int, n_partners: Any, random: np.random.RandomState) -> IntArray:
-    """Pairs of objects: all of them, or neighbours on random rings, each of which gives every object two partners.
-
-    Parameters
-    ----------
-    n_objects : int
-        How many objects there are.
-    n_partners : int, "auto" or "all"
-        How many partners each object has. "auto" means all of up to 2000 objects, and 200 beyond.
-    random : RandomState
-        Draws the rings.
-
-    Returns
-    -------
-    ndarray of int of shape (n_pairs, 2)
-        The pairs.
-    """
+    """Pairs of samples: all, or neighbours on random rings, each of which gives every sample two partners."""
     if isinstance(n_partners, str):
         everything = n_partners == "all" or n_objects <= ALL_PAIRS_UP_TO
         n_partners = n_objects if everything else MANY_OBJECTS_PARTNERS
@@ -146,20 +99,7 @@ def choose_pairs(n_objects: int, n_partners: Any, random: np.random.RandomState)
 
 
 def draw_partners(n_objects: int, n_partners: int, random: np.random.RandomState) -> npt.NDArray[np.int32]:
-    """Partners that every object draws for itself, as R's package does.
-
-    Parameters
-    ----------
-    n_objects, n_partners : int
-        How many objects there are, and how many partners each of them draws.
-    random : RandomState
-        Where random numbers come from.
-
-    Returns
-    -------
-    ndarray of int32 of shape (n_objects, n_partners)
-        Different partners for each object, never itself.
-    """
+    """Partners that every object draws for itself, as R's package does."""
     partners = np.empty((n_objects, n_partners), dtype=np.int32)
     for number in range(n_objects):
         drawn = random.choice(n_objects - 1, size=n_partners, replace=False)
@@ -168,20 +108,7 @@ def draw_partners(n_objects: int, n_partners: int, random: np.random.RandomState
 
 
 def read_partners(partners: npt.ArrayLike, n_objects: int) -> npt.NDArray[np.int32]:
-    """Partners that the user names.
-
-    Parameters
-    ----------
-    partners : array-like of int of shape (n_objects, n_partners)
-        For each object, the numbers of its partners.
-    n_objects : int
-        How many objects there are.
-
-    Returns
-    -------
-    ndarray of int32 of shape (n_objects, n_partners)
-        The partners.
-    """
+    """Partners that the user names."""
     numbers = np.asarray(partners)
     right_shape = numbers.ndim == 2 and len(numbers) == n_objects and np.issubdtype(numbers.dtype, np.integer)
     if not right_shape or numbers.min(initial=0) < 0 or numbers.max(initial=0) >= n_objects:
@@ -195,22 +122,7 @@ def read_partners(partners: npt.ArrayLike, n_objects: int) -> npt.NDArray[np.int
 
 
 def partner_distances(X: FloatArray, partners: npt.NDArray[np.int32], metric: Any) -> FloatArray:
-    """The dissimilarities of all objects to their partners.
-
-    Parameters
-    ----------
-    X : ndarray
-        Attribute vectors, or a square matrix if `metric` is "precomputed".
-    partners : ndarray of int32 of shape (n_objects, n_partners)
-        The partners of each object.
-    metric : str or callable
-        As for `sklearn.metrics.pairwise_distances`.
-
-    Returns
-    -------
-    ndarray of shape (n_objects, n_partners)
-        Dissimilarities.
-    """
+    """The dissimilarities of all objects to their partners."""
     if metric == "precomputed":
         return np.take_along_axis(X, partners, axis=1).astype(np.float64)
     distances = np.empty(partners.shape)

@@ -76,39 +76,7 @@ def descend_stochastic(
     random: np.random.RandomState,
     report: Report | None = None,
 ) -> Trace[Swept]:
-    """Sweep over random blocks until the average residual of a few sweeps stays the same.
-
-    Parameters
-    ----------
-    X : ndarray
-        Attribute vectors, or a square matrix if `metric` is "precomputed".
-    masses : ndarray of shape (n_objects, n_focal_sets)
-        The start.
-    focal_sets : FocalSets
-        What the columns stand for.
-    transform : Transform
-        From dissimilarities to target conflicts.
-    metric : str or callable
-        The dissimilarity.
-    n_partners : int
-        Partners of a block.
-    block_size : int
-        Objects of a block.
-    tol : float
-        The relative change of the average residual that ends the descent.
-    max_iter : int
-        The largest number of sweeps.
-    random : RandomState
-        Draws blocks and partners.
-    report : callable or None, default=None
-        Called after each sweep with its number and the objective.
-
-    Returns
-    -------
-    Trace
-        Where it ended. The objective of a sweep is the stress of the pairs as they were met, before each update;
-        that before the first is of a few blocks.
-    """
+    """Sweep over random blocks until the average residual of a few sweeps stays the same."""
     M: FloatArray = np.array(masses, dtype=np.float64)
     C = focal_sets.conflict_matrix
     past: list[float] = []

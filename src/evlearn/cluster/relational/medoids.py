@@ -57,37 +57,11 @@ class MedoidRule:
         return self.focal_sets.membership[1:].astype(np.float64)
 
     def scores(self, masses: FloatArray, apart: FloatArray) -> FloatArray:
-        """How far every object is from the objects of each cluster, as the masses tell.
-
-        Parameters
-        ----------
-        masses : ndarray of shape (n, n_focal_sets)
-            The masses.
-        apart : ndarray of shape (n, n)
-            Dissimilarities.
-
-        Returns
-        -------
-        ndarray of shape (n_clusters, n)
-            Sums of dissimilarities.
-        """
+        """How far every object is from the objects of each cluster, as the masses tell."""
         return np.asarray((masses[:, self.focal_sets.singleton_positions] ** self.beta).T @ apart)
 
     def single(self, medoids: IntArray, apart: FloatArray) -> "Medoids":
-        """Single medoids: those of clusters as given, those of larger sets among all objects.
-
-        Parameters
-        ----------
-        medoids : ndarray of int of shape (n_clusters,)
-            The objects that stand for the clusters.
-        apart : ndarray of shape (n, n)
-            Dissimilarities.
-
-        Returns
-        -------
-        Medoids
-            The medoids of all sets.
-        """
+        """Single medoids: those of clusters as given, those of larger sets among all objects."""
         shares = self.table / self.table.sum(axis=1, keepdims=True)
         near = apart[medoids]
         means = shares @ near
@@ -105,18 +79,7 @@ class MedoidRule:
         return Medoids.of(chosen, weights)
 
     def weighted(self, scores: FloatArray) -> "Medoids":
-        """Weighted medoids: objects count the more, the nearer they are to those of a cluster.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_clusters, n)
-            As `scores` gives them.
-
-        Returns
-        -------
-        Medoids
-            The medoids of all sets.
-        """
+        """Weighted medoids: objects count the more, the nearer they are to those of a cluster."""
         of_clusters = masses_of_costs(scores, self.psi)
         weights = np.empty((len(self.table), scores.shape[1]))
         for j, members in enumerate(self.table > 0):
@@ -159,20 +122,7 @@ class Medoids:
 
     @classmethod
     def of(cls, chosen: npt.NDArray[np.intp], factors: FloatArray, weights: FloatArray | None = None) -> "Medoids":
-        """Medoids with the objects that count.
-
-        Parameters
-        ----------
-        chosen, weights : ndarray
-            As in the class.
-        factors : ndarray of shape (n_focal_sets - 1, n)
-            How much each object counts.
-
-        Returns
-        -------
-        Medoids
-            The medoids.
-        """
+        """Medoids with the objects that count."""
         objects = np.flatnonzero(factors.any(axis=0))
         return cls(chosen, objects, np.ascontiguousarray(factors[:, objects]), weights)
 
@@ -209,34 +159,12 @@ class MedoidModel:
         check_shape("medoids", self.medoids.chosen, (len(self.focal_sets) - 1,))
 
     def costs(self, apart: FloatArray) -> FloatArray:
-        """The cost of every set at objects.
-
-        Parameters
-        ----------
-        apart : ndarray of shape (n, n_used)
-            Dissimilarities to the objects that count, in the unit.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            Costs.
-        """
+        """The cost of every set at objects."""
         costs = apart @ (self.medoids.factors * self.factors[:, None]).T
         return np.hstack([np.full((len(costs), 1), self.empty), costs])
 
     def assign(self, apart: FloatArray) -> FloatArray:
-        """The masses of objects, new or old.
-
-        Parameters
-        ----------
-        apart : ndarray of shape (n, n_used)
-            Dissimilarities to the objects that count.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            Masses.
-        """
+        """The masses of objects, new or old."""
         return masses_of_costs(self.costs(apart / self.unit), self.beta)
 
 
@@ -281,20 +209,7 @@ def best_medoids(trace: Trace[MedoidState]) -> MedoidState:
 
 
 def spread_medoids(apart: FloatArray, n_clusters: int) -> IntArray:
-    """Objects far apart: first the one nearest to all, then always the one farthest from those chosen.
-
-    Parameters
-    ----------
-    apart : ndarray of shape (n, n)
-        Dissimilarities.
-    n_clusters : int
-        How many.
-
-    Returns
-    -------
-    ndarray of int of shape (n_clusters,)
-        Different objects.
-    """
+    """Objects far apart: first the one nearest to all, then always the one farthest from those chosen."""
     chosen = [int(apart.sum(axis=1).argmin())]
     for _ in range(1, n_clusters):
         nearest = apart[chosen].min(axis=0)
@@ -304,24 +219,7 @@ def spread_medoids(apart: FloatArray, n_clusters: int) -> IntArray:
 
 
 def hard_medoids(apart: FloatArray, n_clusters: int, random: np.random.RandomState, *, n_init: int) -> IntArray:
-    """Medoids of crisp clusters: the best of several starts, one of objects far apart and others drawn so.
-
-    Parameters
-    ----------
-    apart : ndarray of shape (n, n)
-        Dissimilarities.
-    n_clusters : int
-        How many.
-    random : RandomState
-        Draws the starts.
-    n_init : int
-        How many starts.
-
-    Returns
-    -------
-    ndarray of int of shape (n_clusters,)
-        Different objects.
-    """
+    """Medoids of crisp clusters: the best of several starts, one of objects far apart and others drawn so."""
     starts = [spread_medoids(apart, n_clusters)]
     starts += [_drawn_medoids(apart, n_clusters, random) for _ in range(1, n_init)]
     ends = [settle_medoids(apart, start) for start in starts]
@@ -329,20 +227,7 @@ def hard_medoids(apart: FloatArray, n_clusters: int, random: np.random.RandomSta
 
 
 def settle_medoids(apart: FloatArray, medoids: IntArray) -> IntArray:
-    """Crisp clusters around medoids, and the medoids of these, in turn until nothing changes.
-
-    Parameters
-    ----------
-    apart : ndarray of shape (n, n)
-        Dissimilarities.
-    medoids : ndarray of int of shape (n_clusters,)
-        Different objects to start from.
-
-    Returns
-    -------
-    ndarray of int of shape (n_clusters,)
-        Different objects.
-    """
+    """Crisp clusters around medoids, and the medoids of these, in turn until nothing changes."""
     for _ in range(_MOST_ROUNDS):
         labels = apart[medoids].argmin(axis=0)
         labels[medoids] = np.arange(len(medoids))  # also where medoids coincide
@@ -359,18 +244,6 @@ def exponent_of(apart: FloatArray, medoids: IntArray) -> float:
 
     Masses fall as a power of dissimilarities. In many dimensions all of these are alike, and only a high power
     tells them apart.
-
-    Parameters
-    ----------
-    apart : ndarray of shape (n, n)
-        Dissimilarities.
-    medoids : ndarray of int of shape (n_clusters,)
-        The medoids of crisp clusters.
-
-    Returns
-    -------
-    float
-        From 1.1 to 2.
     """
     if len(medoids) < 2:
         return _LARGEST_BETA

@@ -38,15 +38,6 @@ class Squares:
     def of(cls, dissimilarities: FloatArray, *, squared: bool, shifted: bool) -> tuple["Squares", FloatArray]:
         """The unit that suits a training set, and its squares.
 
-        Parameters
-        ----------
-        dissimilarities : ndarray of shape (n, n)
-            A symmetric matrix, zero on the diagonal.
-        squared : bool
-            Whether it holds squares.
-        shifted : bool
-            Whether to add what makes the squares those of Euclidean distances.
-
         Returns
         -------
         unit : Squares
@@ -65,18 +56,7 @@ class Squares:
         return unit, squares
 
     def __call__(self, dissimilarities: FloatArray) -> FloatArray:
-        """The squares of dissimilarities, as a new array.
-
-        Parameters
-        ----------
-        dissimilarities : ndarray
-            Dissimilarities, or their squares, as the user has them.
-
-        Returns
-        -------
-        ndarray
-            Squares.
-        """
+        """The squares of dissimilarities, as a new array."""
         squares = dissimilarities.astype(np.float64)
         # Twice by the factor: its square may be beyond what doubles hold.
         squares *= self.scale
@@ -89,51 +69,17 @@ class Squares:
             squares[squares > _SAME * self.mean] += self.shift
 
     def distance(self, square: float) -> float:
-        """What a square is as a distance of the user.
-
-        Parameters
-        ----------
-        square : float
-            A square.
-
-        Returns
-        -------
-        float
-            The distance.
-        """
+        """What a square is as a distance of the user."""
         return float(np.sqrt(square)) / self.scale
 
     def total(self, squares: float) -> float:
-        """What a sum of squares is in squared units of the user.
-
-        Parameters
-        ----------
-        squares : float
-            A sum of squares.
-
-        Returns
-        -------
-        float
-            The sum; infinite if doubles do not reach so far.
-        """
+        """What a sum of squares is in squared units of the user."""
         with np.errstate(over="ignore"):
             return float(np.float64(squares) / self.scale / self.scale)
 
 
 def missing_to_euclidean(squares: FloatArray) -> float:
-    r"""The least that, added to the squares of all pairs, makes them squares of Euclidean distances.
-
-    Parameters
-    ----------
-    squares : ndarray of shape (n, n)
-        A symmetric matrix, zero on the diagonal.
-
-    Returns
-    -------
-    float
-        :math:`-2\lambda`, with :math:`\lambda` the least eigenvalue of the centred matrix of products; 0 where
-        that is rounding.
-    """
+    r"""The least that, added to the squares of all pairs, makes them squares of Euclidean distances."""
     products = -0.5 * (squares - squares.mean(axis=0))
     products -= products.mean(axis=1, keepdims=True)
     size = float(np.abs(products).sum(axis=1).max(initial=0))  # no eigenvalue is larger
@@ -142,18 +88,7 @@ def missing_to_euclidean(squares: FloatArray) -> float:
 
 
 def coordinates_of(squares: FloatArray) -> FloatArray:
-    """Points whose squared distances are as near to given squares as Euclidean distances can be.
-
-    Parameters
-    ----------
-    squares : ndarray of shape (n, n)
-        Squared dissimilarities, symmetric.
-
-    Returns
-    -------
-    ndarray of shape (n, n_directions)
-        The points, by classical scaling.
-    """
+    """Points whose squared distances are as near to given squares as Euclidean distances can be."""
     centred = squares - squares.mean(axis=0)
     centred = -(centred - centred.mean(axis=1, keepdims=True)) / 2
     variances, directions = eigh((centred + centred.T) / 2)

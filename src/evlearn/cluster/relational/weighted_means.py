@@ -60,33 +60,13 @@ class RelationalModel:
 
     @classmethod
     def undecided(cls, costs: SetCosts, squares: FloatArray) -> "RelationalModel":
-        """The model whose prototypes are all the mean of all objects.
-
-        Parameters
-        ----------
-        costs : SetCosts
-            What the sets of clusters cost.
-        squares : ndarray of shape (n, n)
-            Squared dissimilarities.
-
-        Returns
-        -------
-        RelationalModel
-            The model.
-        """
+        """The model whose prototypes are all the mean of all objects."""
         n_objects, n_clusters = len(squares), costs.focal_sets.frame_size
         mean, everybody = float(squares.mean()), np.full((n_clusters, n_objects), 1 / n_objects)
         return cls(costs, everybody, np.full((n_clusters, n_clusters), mean), mean)
 
     def move(self, weights: FloatArray, squares: FloatArray) -> tuple["RelationalModel", FloatArray]:
         """The model with other weights, and what it takes to know the costs of the training set.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_clusters, n)
-            The weights.
-        squares : ndarray of shape (n, n)
-            Squared dissimilarities.
 
         Returns
         -------
@@ -100,13 +80,6 @@ class RelationalModel:
 
     def solve(self, masses: FloatArray, squares: FloatArray) -> tuple["RelationalModel", FloatArray]:
         """The model with the prototypes that are best for the masses of the training set.
-
-        Parameters
-        ----------
-        masses : ndarray of shape (n, n_focal_sets)
-            The masses; those of the empty set play no role.
-        squares : ndarray of shape (n, n)
-            Squared dissimilarities.
 
         Returns
         -------
@@ -124,11 +97,6 @@ class RelationalModel:
 
     def costs_at(self, means: FloatArray) -> tuple[FloatArray, bool]:
         """The cost of every set at objects, new or old.
-
-        Parameters
-        ----------
-        means : ndarray of shape (n, n_clusters)
-            Weighted means of the squares of each object.
 
         Returns
         -------
@@ -152,46 +120,16 @@ class RelationalModel:
         return np.hstack([np.full((len(apart), 1), costs.empty), apart]), bool(negative.any())
 
     def assign(self, squares: FloatArray) -> FloatArray:
-        """The masses of objects, new or old.
-
-        Parameters
-        ----------
-        squares : ndarray of shape (n, n_training_objects)
-            Their squared dissimilarities to the training set.
-
-        Returns
-        -------
-        ndarray of shape (n, n_focal_sets)
-            Masses.
-        """
+        """The masses of objects, new or old."""
         return masses_of_costs(self.costs_at(squares @ self.weights.T)[0], self.costs.beta)
 
     def gaps(self) -> FloatArray:
-        """The squared distances between prototypes.
-
-        Returns
-        -------
-        ndarray of shape (n_clusters, n_clusters)
-            Squares, none of them negative.
-        """
+        """The squared distances between prototypes."""
         half = np.diag(self.gram) / 2
         return np.maximum(self.gram - half[:, None] - half, 0)
 
     def spread(self, squares: FloatArray, random: np.random.RandomState) -> "RelationalModel":
-        """The model whose prototypes are objects far apart, as k-means++ draws them.
-
-        Parameters
-        ----------
-        squares : ndarray of shape (n, n)
-            Squared dissimilarities.
-        random : RandomState
-            Draws the objects, ten times; the draw that leaves the smallest squares to the nearest of them is kept.
-
-        Returns
-        -------
-        RelationalModel
-            The model.
-        """
+        """The model whose prototypes are objects far apart, as k-means++ draws them."""
         draws = [_draw_seeds(squares, len(self.weights), random) for _ in range(_SEED_DRAWS)]
         seeds = min(draws, key=lambda one: float(squares[one].min(axis=0).sum()))
         weights = np.zeros(self.weights.shape)
