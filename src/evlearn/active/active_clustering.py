@@ -125,7 +125,7 @@ class ActiveClustering(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features) or (n_objects, n_objects)
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
             The objects, or their dissimilarities if the clusterer takes these.
         constraints : PairwiseConstraints, default=None
             What is known already, besides the answers of `answers_file`.

@@ -32,7 +32,7 @@ class LabelOracle:
 
     Parameters
     ----------
-    y : array-like of shape (n_objects,)
+    y : array-like of shape (n_samples,)
         The label of each object, numbers or text. Nothing is known about objects with -1, NaN or None.
 
     Examples
@@ -72,7 +72,7 @@ class TerminalOracle:
 
     Parameters
     ----------
-    X : array-like or data frame of shape (n_objects, n_features), default=None
+    X : array-like or data frame of shape (n_samples, n_features), default=None
         What to show of the objects, which need not be what is clustered; of a frame also the names of rows and
         columns. None shows the numbers of the objects only.
     show : callable, default=None
@@ -112,7 +112,7 @@ class TerminalOracle:
             print(f"{reply!r} is none of y (same), n (different), ? (I do not know) and q (stop).")
 
     def _describe(self, first: int, second: int) -> str:
-        """The two objects as a table with a line for each attribute."""
+        """The two objects as a table with a line for each feature."""
         names, rows = self._read(first, second)
         lines = [("", *(f"object {name}" for name in names)), *rows[:_SHOWN_ATTRIBUTES]]
         widths = [max(len(line[place]) for line in lines) for place in range(3)]

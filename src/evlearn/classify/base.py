@@ -42,7 +42,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features)
+        X : array-like of shape (n_samples, n_features)
             The objects.
 
         Returns
@@ -62,12 +62,12 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features)
+        X : array-like of shape (n_samples, n_features)
             The objects.
 
         Returns
         -------
-        ndarray of shape (n_objects,)
+        ndarray of shape (n_samples,)
             Classes, as they were called in the labels.
         """
         probabilities = self.predict_proba(X)  # it says so if there was no fit
@@ -78,12 +78,12 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features)
+        X : array-like of shape (n_samples, n_features)
             The objects.
 
         Returns
         -------
-        ndarray of shape (n_objects, n_classes)
+        ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`; equal ones where nothing is known.
         """
         return self.predict_mass(X).to_fuzzy()
@@ -99,7 +99,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features)
+        X : array-like of shape (n_samples, n_features)
             The objects.
         rule : {"verdict", "interval_dominance", "maximality", "u65", "u80"}, default="verdict"
             Take the verdict that summaries and tables show, see `evlearn.CredalPartition.verdict`; keep the
@@ -110,7 +110,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of bool of shape (n_objects, n_classes)
+        ndarray of bool of shape (n_samples, n_classes)
             Whether the class is a candidate.
         """
         check_choice("rule", rule, ("verdict", *_SET_RULES))
@@ -124,11 +124,11 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features)
+        X : array-like of shape (n_samples, n_features)
             The objects.
-        y : array-like of shape (n_objects,)
+        y : array-like of shape (n_samples,)
             Their classes.
-        sample_weight : array-like of shape (n_objects,), default=None
+        sample_weight : array-like of shape (n_samples,), default=None
             How much each object counts.
 
         Returns
@@ -151,7 +151,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features)
+        X : array-like of shape (n_samples, n_features)
             The objects.
         rejection_cost : float, default=None
             The loss of refusing to decide; None does not allow it.
@@ -165,7 +165,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of int of shape (n_objects,)
+        ndarray of int of shape (n_samples,)
             Positions in `classes_`; -1 where the decision is refused, and -2 for an unknown class.
         """
         partition = self.predict_mass(X)

@@ -61,9 +61,9 @@ class BoxTree(NamedTuple):
 
         Returns
         -------
-        indices : ndarray of int32 of shape (n_objects, n_neighbors)
+        indices : ndarray of int32 of shape (n_samples, n_neighbors)
             The neighbours.
-        squares : ndarray of shape (n_objects, n_neighbors)
+        squares : ndarray of shape (n_samples, n_neighbors)
             The squared distances to them.
         """
         return self._nearest(self, n_neighbors, others=True, n_jobs=n_jobs)

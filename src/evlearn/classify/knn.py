@@ -71,9 +71,9 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     converged_ : bool
         Whether the error settled.
     n_features_in_ : int
-        The number of attributes.
+        The number of features.
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------
@@ -82,7 +82,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
 
     Notes
     -----
-    Distances are Euclidean: scale attributes of different units first. The search is exact. Of equally distant
+    Distances are Euclidean: scale features of different units first. The search is exact. Of equally distant
     neighbours, those that come first in the training data are taken.
 
     References

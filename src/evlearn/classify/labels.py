@@ -23,7 +23,7 @@ class Labels:
     ----------
     classes : ndarray of shape (n_classes,)
         The classes.
-    codes : ndarray of int of shape (n_objects,) or None
+    codes : ndarray of int of shape (n_samples,) or None
         The number of each object's class; None for soft labels.
     partition : CredalPartition or None
         A mass function for each object, with nothing on the empty set; None for crisp labels.
@@ -39,7 +39,7 @@ class Labels:
         return [str(one) for one in self.classes]
 
     def plausibilities(self) -> FloatArray:
-        """How plausible each class is for each object, of shape (n_objects, n_classes)."""
+        """How plausible each class is for each object, of shape (n_samples, n_classes)."""
         if self.partition is None:
             return np.asarray(np.eye(len(self.classes))[self.codes])
         return contour(self.partition.masses, self.partition.focal_sets)

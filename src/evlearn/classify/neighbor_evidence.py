@@ -78,7 +78,7 @@ class CrispEvidence:
     ----------
     focal_sets : FocalSets
         The empty set, the classes, and the frame.
-    codes : ndarray of int32 of shape (n_objects,)
+    codes : ndarray of int32 of shape (n_samples,)
         The class of each training object.
     """
 
@@ -137,7 +137,7 @@ class SoftEvidence:
     ----------
     focal_sets : FocalSets
         The sets of the labels and their intersections.
-    denials : ndarray of shape (n_objects, n_focal_sets - 1)
+    denials : ndarray of shape (n_samples, n_focal_sets - 1)
         For each training object and nonempty set, one less the commonality of its label.
     """
 

@@ -43,7 +43,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     optimize_prototypes : bool, default=True
         Whether prototypes move.
     standardize : bool, default=True
-        Whether to measure distances in units of the standard deviation of each attribute.
+        Whether to measure distances in units of the standard deviation of each feature.
     n_init : int, default=1
         The number of starts; the best result is kept. If it is no better than the shares of the classes, there are
         five more, and then a warning.
@@ -75,9 +75,9 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     converged_ : bool
         Whether the loss settled.
     n_features_in_ : int
-        The number of attributes.
+        The number of features.
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------

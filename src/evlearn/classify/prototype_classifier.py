@@ -120,7 +120,7 @@ def centres_of(
     -------
     centres : ndarray of shape (n_centres, n_features)
         The centres.
-    cells : ndarray of int of shape (n_objects,)
+    cells : ndarray of int of shape (n_samples,)
         The nearest of them for each object.
     """
     with warnings.catch_warnings():
@@ -142,7 +142,7 @@ def cell_table(data: FloatArray, centres: FloatArray) -> tuple[FloatArray, Float
 
     Returns
     -------
-    squares, cells : ndarray of shape (n_objects, n_centres)
+    squares, cells : ndarray of shape (n_samples, n_centres)
         The distances and the ones.
     """
     squares = squared_distances(data, centres)

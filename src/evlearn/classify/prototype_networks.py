@@ -81,9 +81,9 @@ class ENNLoss:
 
     Attributes
     ----------
-    data : ndarray of shape (n_objects, n_features)
+    data : ndarray of shape (n_samples, n_features)
         The objects.
-    targets : ndarray of shape (n_objects, n_classes)
+    targets : ndarray of shape (n_samples, n_classes)
         What should be said of them.
     share : float
         The share of the mass on the frame that counts for each class.
@@ -178,9 +178,9 @@ class RBFLoss:
 
     Attributes
     ----------
-    data : ndarray of shape (n_objects, n_features)
+    data : ndarray of shape (n_samples, n_features)
         The objects.
-    plausibilities : ndarray of shape (n_objects, n_classes)
+    plausibilities : ndarray of shape (n_samples, n_classes)
         Those of the labels; an object that may be anything says nothing.
     l2 : float
         The weight of the sum of squared weights.

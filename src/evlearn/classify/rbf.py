@@ -35,7 +35,7 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     l2 : float, default=1e-3
         The price of squared weights: raise it for less evidence.
     standardize : bool, default=True
-        Whether to measure distances in units of the standard deviation of each attribute.
+        Whether to measure distances in units of the standard deviation of each feature.
     n_init : int, default=1
         The number of starts; the best result is kept. If it is no better than the shares of the classes, there are
         five more, and then a warning.
@@ -66,9 +66,9 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     converged_ : bool
         Whether the loss settled.
     n_features_in_ : int
-        The number of attributes.
+        The number of features.
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------
@@ -138,12 +138,12 @@ class EvidentialRBFClassifier(PrototypeClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features)
+        X : array-like of shape (n_samples, n_features)
             The objects.
 
         Returns
         -------
-        ndarray of shape (n_objects, n_classes)
+        ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`; equal ones where nothing is known.
         """
         check_is_fitted(self)

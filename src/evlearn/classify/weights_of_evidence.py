@@ -44,7 +44,7 @@ def masses_from_linear(
     estimator : fitted classifier of scikit-learn
         A `~sklearn.linear_model.LogisticRegression`, a `~sklearn.neural_network.MLPClassifier`, or another model
         whose probabilities are the softmax of linear scores, alone or at the end of a pipeline.
-    X : array-like of shape (n_objects, n_features)
+    X : array-like of shape (n_samples, n_features)
         The objects.
     reference : array-like of shape (n_reference, n_features), default=None
         Where the mean of a feature is taken from, at which it says as little as possible: the training data. None

@@ -49,7 +49,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of int of shape (n_objects,)
+        ndarray of int of shape (n_samples,)
             Cluster numbers.
         """
         return self.predict_mass(X).to_hard()
@@ -64,7 +64,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_objects, n_clusters)
+        ndarray of shape (n_samples, n_clusters)
             Probabilities.
         """
         return self.predict_mass(X).to_fuzzy()
@@ -81,7 +81,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of bool of shape (n_objects, n_clusters)
+        ndarray of bool of shape (n_samples, n_clusters)
             Whether the cluster is a candidate: one for sure objects, several for torn ones, none for outliers.
         """
         return self.predict_mass(X).verdict(level).candidates

@@ -84,7 +84,7 @@ class RowwiseClusterer(EvidentialClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
+        X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
             The objects; any kind of data that `fit` takes.
         out : str, path or None, default=None
             Where the masses go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
@@ -112,12 +112,12 @@ class RowwiseClusterer(EvidentialClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
+        X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
             The objects; any kind of data that `fit` takes.
 
         Returns
         -------
-        ndarray of int of shape (n_objects,)
+        ndarray of int of shape (n_samples,)
             Cluster numbers; a Dask array, not computed yet, if X is a Dask collection on a cluster.
         """
         return self._view(X, "to_hard", np.intp)
@@ -131,12 +131,12 @@ class RowwiseClusterer(EvidentialClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
+        X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
             The objects; any kind of data that `fit` takes.
 
         Returns
         -------
-        ndarray of shape (n_objects, n_clusters)
+        ndarray of shape (n_samples, n_clusters)
             Probabilities; a Dask array, not computed yet, if X is a Dask collection on a cluster.
         """
         return self._view(X, "to_fuzzy", None)
@@ -150,14 +150,14 @@ class RowwiseClusterer(EvidentialClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features), path, dask collection or iterable of arrays
+        X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
             The objects; any kind of data that `fit` takes.
         level : float, default=0.6
             The belief that the candidates of an object must have together.
 
         Returns
         -------
-        ndarray of bool of shape (n_objects, n_clusters)
+        ndarray of bool of shape (n_samples, n_clusters)
             Whether the cluster is a candidate: one for sure objects, several for torn ones, none for outliers. A
             Dask array, not computed yet, if X is a Dask collection on a cluster.
         """

@@ -142,7 +142,7 @@ def _names_of(model: Any) -> list[str]:
 
 
 def _choose(table: Table, options: Namespace, progress: Progress) -> list[str]:
-    """The columns with the attributes."""
+    """The columns with the features."""
     asked = _listed(options.columns, table)
     without = _listed(options.without, table)
     named = [] if options.names is None else [options.names]

@@ -75,7 +75,7 @@ class PairwiseConstraints:
 
         Parameters
         ----------
-        y : array-like of shape (n_objects,)
+        y : array-like of shape (n_samples,)
             The label of each object, numbers or text. Objects with NaN or None have none and no constraints.
         unlabelled : object, default=-1
             Another value that means that an object has no label; None if there is none.
@@ -103,7 +103,7 @@ class PairwiseConstraints:
 
         Parameters
         ----------
-        y : array-like of shape (n_objects,)
+        y : array-like of shape (n_samples,)
             The label of each object, numbers or text. Objects with NaN or None have none and are not drawn.
         n_constraints : int
             How many different pairs to draw, all equally likely. A pair with equal labels becomes a must-link,
@@ -182,7 +182,7 @@ class PairwiseConstraints:
 
         Parameters
         ----------
-        labels : array-like of shape (n_objects,)
+        labels : array-like of shape (n_samples,)
             The cluster of each object. An object with NaN or None is in none and violates nothing.
 
         Returns
@@ -252,7 +252,7 @@ class PairwiseConstraints:
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features) or (n_objects, n_objects)
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
             The objects, or their dissimilarities if `metric` is "precomputed".
         n_neighbors : int, default=5
             How many neighbours of an object are near it, and how many constraints are added for each one.

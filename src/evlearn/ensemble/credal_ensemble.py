@@ -95,9 +95,9 @@ class CredalEnsemble(RowwiseClusterer):
     converged_ : bool
         Whether the last sweep changed the objective by less than `tol`.
     n_features_in_ : int
-        The number of attributes.
+        The number of features.
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------

@@ -33,9 +33,9 @@ class FDA(LinearFeatures):
     ratios_ : ndarray of shape (n_components,)
         The variance between classes over that within, for each feature.
     n_features_in_ : int
-        The number of attributes.
+        The number of features of X.
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------

@@ -56,9 +56,9 @@ class KernelFDA(KernelFeatures):
     ratios_ : ndarray of shape (n_components,)
         The variance between classes over that within, for each feature.
     n_features_in_ : int
-        The number of attributes, or of objects if the kernel is precomputed.
+        The number of features of X, or of samples if the kernel is precomputed.
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------

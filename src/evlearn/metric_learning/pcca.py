@@ -52,9 +52,9 @@ class PCCA(LearnsFromPairs, LinearFeatures):
     converged_ : bool
         Whether the loss settled.
     n_features_in_ : int
-        The number of attributes.
+        The number of features of X.
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------

@@ -22,9 +22,9 @@ def utility_discounted_accuracy(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_objects,)
+    y_true : array-like of shape (n_samples,)
         The true classes.
-    sets : array-like of bool of shape (n_objects, n_classes)
+    sets : array-like of bool of shape (n_samples, n_classes)
         The predicted sets, as from ``predict_set``. An empty set is never right.
     utility : {"u65", "u80", "inverse"} or callable, default="u65"
         The worth of a right set of size r: 1.6/r - 0.6/r^2, which is 0.65 for two classes; 2.2/r - 1.2/r^2, which
@@ -78,9 +78,9 @@ def summarize_sets(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_objects,)
+    y_true : array-like of shape (n_samples,)
         The true classes.
-    sets : array-like of bool of shape (n_objects, n_classes)
+    sets : array-like of bool of shape (n_samples, n_classes)
         The predicted sets, as from ``predict_set``.
     classes : array-like of shape (n_classes,), default=None
         What the columns of `sets` stand for, the ``classes_`` of a classifier; None for the numbers from 0.

@@ -2,7 +2,7 @@ r"""The family of covariance models: for each name the best covariances, and the
 
 A covariance is volume times shape in an orientation, :math:`\lambda_kD_kA_kD_k^T` with :math:`|A_k|=1`. The three
 letters of a name say whether volume, shape and orientation are equal in all components (E) or vary (V); I stands
-for round shapes, and for axes that are those of the attributes. See Celeux and Govaert (1995).
+for round shapes, and for axes that are those of the features. See Celeux and Govaert (1995).
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class CovarianceModel(NamedTuple):
         ended the last time (or None) to the covariances of largest likelihood, and where it ended now: an array
         with the same leading axes, or None. What is singular gives numbers that are not finite.
     n_parameters : callable
-        From the number of components and of attributes to the number of free parameters of the covariances.
+        From the number of components and of features to the number of free parameters of the covariances.
     """
 
     step: Callable[[FloatArray, FloatArray, Any], Found]

@@ -39,8 +39,8 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
     covariance_models : "auto", str or list of str, default="auto"
         Covariance models, of which BIC chooses one: "EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE",
         "VVE", "EEV", "VEV", "EVV", "VVV", or "auto" for all of them. The letters say whether volume, shape and
-        orientation are equal (E) or vary (V); "II" are balls, and a last "I" means axes along the attributes. With
-        one attribute there are "E" and "V", equal and different variances, and of other names the first letter
+        orientation are equal (E) or vary (V); "II" are balls, and a last "I" means axes along the features. With
+        one feature there are "E" and "V", equal and different variances, and of other names the first letter
         counts.
     tol : float, default=1e-6
         An iteration that raises the mean log-likelihood of an object by less than this is the last.
@@ -103,9 +103,9 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
     converged_ : bool
         Whether it settled.
     n_features_in_ : int
-        The number of attributes.
+        The number of features.
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------
@@ -439,7 +439,7 @@ def _numbers(n_components: Any, n_objects: int) -> list[int]:
 
 
 def _models(covariance_models: Any, n_features: int) -> list[str]:
-    """The names of the models; with one attribute only their first letter matters."""
+    """The names of the models; with one feature only their first letter matters."""
     if isinstance(covariance_models, str) and covariance_models == "auto":
         return list(ONE_DIMENSIONAL if n_features == 1 else MULTIVARIATE)
     names = list(covariance_models) if isinstance(covariance_models, (list, tuple, set)) else [covariance_models]

@@ -1,4 +1,4 @@
-"""Neural networks that learn from attributes to mass functions, with PyTorch (the extra ``neural``)."""
+"""Neural networks that learn from features to mass functions, with PyTorch (the extra ``neural``)."""
 
 try:
     import torch  # noqa: F401 - asked for here, so that the error says what to install

@@ -1,4 +1,4 @@
-"""NN-EVCLUS: a network that maps attributes to mass functions whose conflicts match the dissimilarities."""
+"""NN-EVCLUS: a network that maps features to mass functions whose conflicts match the dissimilarities."""
 
 import copy
 import os
@@ -58,7 +58,7 @@ _DENSE = 16  # times as many pairs as are needed: then a matrix of all pairs is 
 class NNEVCLUS(RowwiseClusterer):
     r"""Evidential clustering with a neural network: the more alike two objects, the less their masses conflict.
 
-    The loss is that of `evlearn.cluster.EVCLUS`, but masses are what a network makes of the attributes. It
+    The loss is that of `evlearn.cluster.EVCLUS`, but masses are what a network makes of the features. It
     therefore predicts at once, learns from any number of rows, takes labels and constraints, and any network of
     PyTorch can be trained in this way, a convolutional one for images. With an outlier model, rows unlike the
     training set get mass on the empty set.
@@ -131,7 +131,7 @@ class NNEVCLUS(RowwiseClusterer):
     init : {"evclus", "random"}, default="evclus"
         Where to start: from weights that imitate a fit of EVCLUS to some of the objects, or from random ones.
     standardize : bool, default=True
-        Whether attributes are brought to mean 0 and deviation 1 for the network. Dissimilarities are not changed.
+        Whether features are brought to mean 0 and deviation 1 for the network. Dissimilarities are not changed.
     n_init : int, default=1
         How many times to start; the best result is kept.
     max_iter : int, default=1000
@@ -186,9 +186,9 @@ class NNEVCLUS(RowwiseClusterer):
     conflict_, transformed_dissimilarities_ : ndarray
         Conflicts and targets of the pairs of at most 300 objects, for a Shepard diagram.
     n_features_in_ : int
-        The number of attributes, or of objects if `metric` is "precomputed".
+        The number of features, or of objects if `metric` is "precomputed".
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------
@@ -302,7 +302,7 @@ class NNEVCLUS(RowwiseClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            Attributes, or dissimilarities if `metric` is "precomputed". Mini-batches also take data that are not
+            Features, or dissimilarities if `metric` is "precomputed". Mini-batches also take data that are not
             in memory: the path of Parquet files, an iterable of arrays, or what `evlearn.blocks.open_rows` gives.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
@@ -311,7 +311,7 @@ class NNEVCLUS(RowwiseClusterer):
         constraints : PairwiseConstraints, default=None
             Pairs of objects that must, or cannot, be in the same cluster.
         dissimilarities : array-like, callable or transformer, default=None
-            What the conflicts should match, if that is not the distance of the attributes: a square matrix; a
+            What the conflicts should match, if that is not the distance of the features: a square matrix; a
             function of two sets of rows that gives their matrix; or a fitted transformer, such as those of
             `evlearn.metric_learning`, whose features are compared.
 

@@ -125,7 +125,7 @@ def take(rows: Rows, indices: IntArray) -> FloatArray:
 class _Moments:
     """From a block of rows to how many they are, their sum and their sum of squares, from a given point.
 
-    Rows that are farther than `limit` from the point in an attribute do not count.
+    Rows that are farther than `limit` from the point in a feature do not count.
     """
 
     def __init__(self, point: FloatArray, limit: float) -> None:

@@ -18,7 +18,7 @@ def hard_masses(
 
     Returns
     -------
-    masses : ndarray of shape (n_objects, n_clusters + 1)
+    masses : ndarray of shape (n_samples, n_clusters + 1)
         The masses.
     focal_sets : FocalSets
         The empty set and the singletons.
@@ -57,7 +57,7 @@ def fuzzy_masses(memberships: npt.ArrayLike, names: Sequence[str] | None) -> tup
 
     Returns
     -------
-    masses : ndarray of shape (n_objects, n_clusters + 1)
+    masses : ndarray of shape (n_samples, n_clusters + 1)
         The masses.
     focal_sets : FocalSets
         The empty set and the singletons.
@@ -83,7 +83,7 @@ def possibilistic_masses(
 
     Returns
     -------
-    masses : ndarray of shape (n_objects, n_focal_sets)
+    masses : ndarray of shape (n_samples, n_focal_sets)
         The masses.
     focal_sets : FocalSets
         The sets that occur.
@@ -109,7 +109,7 @@ def rough_masses(candidates: npt.ArrayLike, names: Sequence[str] | None) -> tupl
 
     Returns
     -------
-    masses : ndarray of shape (n_objects, n_focal_sets)
+    masses : ndarray of shape (n_samples, n_focal_sets)
         The masses.
     focal_sets : FocalSets
         The sets that occur.

@@ -35,7 +35,7 @@ class CredalPartition:
 
     Parameters
     ----------
-    masses : array-like of shape (n_objects, n_focal_sets)
+    masses : array-like of shape (n_samples, n_focal_sets)
         A row for each object and a column for each focal set. float32, float64 and memory-mapped arrays are kept
         as they are, without a copy: do not write to them afterwards.
     focal_sets : FocalSets
@@ -125,7 +125,7 @@ class CredalPartition:
 
         Parameters
         ----------
-        labels : array-like of shape (n_objects,)
+        labels : array-like of shape (n_samples,)
             The label of each object, numbers or text. Clusters follow the sorted labels.
         noise_label : object, default=None
             The label of objects that belong to no cluster, such as -1 in DBSCAN; they become outliers.
@@ -153,7 +153,7 @@ class CredalPartition:
 
         Parameters
         ----------
-        memberships : array-like of shape (n_objects, n_clusters)
+        memberships : array-like of shape (n_samples, n_clusters)
             Degrees of membership; what a row lacks to one becomes mass on the empty set.
         cluster_names : sequence of str, default=None
             Names of the clusters.
@@ -179,7 +179,7 @@ class CredalPartition:
 
         Parameters
         ----------
-        possibilities : array-like of shape (n_objects, n_clusters)
+        possibilities : array-like of shape (n_samples, n_clusters)
             Degrees of possibility between 0 and 1.
         cluster_names : sequence of str, default=None
             Names of the clusters.
@@ -205,7 +205,7 @@ class CredalPartition:
 
         Parameters
         ----------
-        candidates : array-like of bool of shape (n_objects, n_clusters)
+        candidates : array-like of bool of shape (n_samples, n_clusters)
             Whether each cluster is possible for each object; a row without any is an outlier.
         cluster_names : sequence of str, default=None
             Names of the clusters.
@@ -236,7 +236,7 @@ class CredalPartition:
 
         Returns
         -------
-        ndarray of int of shape (n_objects,)
+        ndarray of int of shape (n_samples,)
             Cluster numbers from 0; the lowest of equals.
         """
         scores = {"plausibility": self.to_possibilistic, "belief": self._beliefs, "pignistic": self._pignistic}
@@ -252,7 +252,7 @@ class CredalPartition:
 
         Returns
         -------
-        ndarray of shape (n_objects, n_clusters)
+        ndarray of shape (n_samples, n_clusters)
             Memberships.
         """
         transforms = {"plausibility": self._relative_plausibilities, "pignistic": self._pignistic}
@@ -268,7 +268,7 @@ class CredalPartition:
 
         Returns
         -------
-        ndarray of shape (n_objects, n_clusters)
+        ndarray of shape (n_samples, n_clusters)
             Plausibilities.
         """
         plausibilities = belief.contour(self.masses, self.focal_sets)
@@ -289,7 +289,7 @@ class CredalPartition:
 
         Returns
         -------
-        ndarray of bool of shape (n_objects, n_clusters)
+        ndarray of bool of shape (n_samples, n_clusters)
             Whether the cluster is a candidate.
         """
         return _choose(rule, {"max_mass": self._largest_sets, "interval_dominance": self._undominated})
@@ -304,7 +304,7 @@ class CredalPartition:
 
         Returns
         -------
-        ndarray of bool of shape (n_objects, n_clusters)
+        ndarray of bool of shape (n_samples, n_clusters)
             Whether the object is in the cluster's lower approximation.
         """
         candidates = self.to_rough(rule)
@@ -320,7 +320,7 @@ class CredalPartition:
 
         Returns
         -------
-        ndarray of bool of shape (n_objects, n_clusters)
+        ndarray of bool of shape (n_samples, n_clusters)
             Whether the object is in the cluster's upper approximation.
         """
         return self.to_rough(rule)
@@ -395,7 +395,7 @@ class CredalPartition:
 
         Returns
         -------
-        ndarray of shape (n_objects,)
+        ndarray of shape (n_samples,)
             From 0 (all belief in one cluster) to 1 (none in it, or nothing is known).
         """
         return doubts(self.masses, self.focal_sets)
@@ -430,7 +430,7 @@ class CredalPartition:
 
         Returns
         -------
-        ndarray of bool of shape (n_objects,)
+        ndarray of bool of shape (n_samples,)
             Whether the object is an outlier.
         """
         return np.asarray(self.masses[:, 0] >= OUTLIER_MASS)
@@ -449,7 +449,7 @@ class CredalPartition:
         -------
         PairMasses
             ``empty``, ``same``, ``different`` and ``unknown``: arrays of shape (n_pairs,) for given pairs, and
-            (n_objects, n_objects) otherwise; then the diagonal compares an object with an independent twin.
+            (n_samples, n_objects) otherwise; then the diagonal compares an object with an independent twin.
         """
         if pairs is None:
             return masses_of_block(self.masses, self.masses, self.focal_sets)
@@ -481,7 +481,7 @@ class CredalPartition:
         rows : slice
             The objects of the rows.
         pairs : PairMasses
-            Arrays of shape (n_rows, n_objects).
+            Arrays of shape (n_rows, n_samples).
         """
         rows = max(1, _PAIRS_PER_BLOCK // self.n_objects) if block_rows is None else block_rows
         for block in row_blocks(self.n_objects, rows):
@@ -508,7 +508,7 @@ class CredalPartition:
 
         Returns
         -------
-        ndarray of shape (n_objects,)
+        ndarray of shape (n_samples,)
             From 0 to log2 of the number of clusters.
         """
         return belief.nonspecificity(self.masses, self.focal_sets)

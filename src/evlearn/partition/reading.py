@@ -15,8 +15,8 @@ def as_credal(partition: CredalPartition | ArrayLike, name: str = "partition") -
     Parameters
     ----------
     partition : CredalPartition or array-like
-        A credal partition, which is returned; labels of shape (n_objects,), where -1 beside 0 means noise, as
-        scikit-learn's clusterers write it; or probabilities of shape (n_objects, n_clusters).
+        A credal partition, which is returned; labels of shape (n_samples,), where -1 beside 0 means noise, as
+        scikit-learn's clusterers write it; or probabilities of shape (n_samples, n_clusters).
     name : str, default="partition"
         What to call it in an error.
 

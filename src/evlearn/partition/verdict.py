@@ -34,7 +34,7 @@ class Verdict:
 
     Attributes
     ----------
-    candidates : ndarray of bool of shape (n_objects, n_clusters)
+    candidates : ndarray of bool of shape (n_samples, n_clusters)
         The clusters that each object may belong to; none for outliers.
     level : float
         The belief that candidates have together.
@@ -68,7 +68,7 @@ class Verdict:
 
         Returns
         -------
-        ndarray of str of shape (n_objects,)
+        ndarray of str of shape (n_samples,)
             The texts, as objects.
         """
         found = np.full(len(self.candidates), "outlier", dtype=object)
@@ -120,7 +120,7 @@ def distinct(candidates: BoolArray) -> tuple[BoolArray, IntArray]:
     -------
     sets : ndarray of bool of shape (n_sets, n_clusters)
         Each of them once.
-    places : ndarray of int of shape (n_objects,)
+    places : ndarray of int of shape (n_samples,)
         Which of them each object has.
     """
     # As whole numbers of 64 bits, which are sorted much faster than rows.

@@ -45,7 +45,7 @@ class ConstraintsDisplay:
 
     Parameters
     ----------
-    points : ndarray of shape (n_objects, 2)
+    points : ndarray of shape (n_samples, 2)
         Where the objects lie.
     pairs : dict of str to ndarray of int of shape (n_pairs, 2)
         The objects of the constraints, by kind: "must-link", "cannot-link", "must-link, violated" and
@@ -107,13 +107,13 @@ class ConstraintsDisplay:
         ----------
         constraints : PairwiseConstraints
             The constraints.
-        X : array-like or data frame of shape (n_objects, n_attributes)
-            The attributes of the objects.
-        labels : CredalPartition or array-like of shape (n_objects,), default=None
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features of the objects.
+        labels : CredalPartition or array-like of shape (n_samples,), default=None
             The cluster of each object, which tells the constraints that are violated. Of a partition, the most
             plausible clusters count.
         features : sequence of two int or str, default=None
-            The attributes to show, by number or column name. None means the two that there are or, where there
+            The features to show, by number or column name. None means the two that there are or, where there
             are more, the first two principal components of `X`, as in `CredalPartitionDisplay`.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure, with the objects as grey points; on given axes there are only

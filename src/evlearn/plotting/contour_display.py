@@ -38,7 +38,7 @@ _CROWD = 2000  # drawn objects
 
 
 class MassContourDisplay:
-    """Contours of plausibilities or masses over the plane of two attributes, with the decision boundary.
+    """Contours of plausibilities or masses over the plane of two features, with the decision boundary.
 
     Contour lines have the colour of their cluster, as the objects have; higher lines are thicker. Black lines are
     those of the empty set, dashed ones of sets of several clusters. The thick grey line is the decision boundary:
@@ -154,8 +154,8 @@ class MassContourDisplay:
         Parameters
         ----------
         estimator : fitted estimator of evlearn
-            Has ``predict_mass`` for new objects with the attributes of `X`.
-        X : array-like or data frame of shape (n_objects, n_attributes)
+            Has ``predict_mass`` for new objects with the features of `X`.
+        X : array-like or data frame of shape (n_samples, n_features)
             The objects to show. The grid reaches a little beyond them.
         of : {"plausibility", "mass"}, default="plausibility"
             What the contours are of.
@@ -163,8 +163,8 @@ class MassContourDisplay:
             The sets of clusters whose contours are drawn, such as ``[(0,), (0, 1)]`` or ``["∅", "{0}"]``. None
             means each cluster for the plausibility, and each focal set for the mass.
         features : sequence of two int or str, default=None
-            The attributes of the plane, by number or column name. Needed where there are more than two; the others
-            are then fixed at their means, and objects are drawn where the two attributes put them, whatever their
+            The features of the plane, by number or column name. Needed where there are more than two; the others
+            are then fixed at their means, and objects are drawn where the two features put them, whatever their
             others.
         grid_resolution : int, default=100
             The number of places along each axis.

@@ -116,7 +116,7 @@ class DeltaBelDisplay:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            Attributes, or dissimilarities if `metric` is "precomputed".
+            Features, or dissimilarities if `metric` is "precomputed".
         n_neighbors : int or "auto", default="auto"
             How many neighbours each object has; see `evlearn.cluster.delta_bel`, also for the next three.
         q : float or None, default=0.9

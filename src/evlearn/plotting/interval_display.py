@@ -86,7 +86,7 @@ class IntervalDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            Has the attribute ``intervals_``; or a pipeline that ends in such an estimator.
+            Has the feature ``intervals_``; or a pipeline that ends in such an estimator.
         probabilities : array-like of shape (n_pairs,), default=None
             The true probabilities of ``intervals_.pairs``, for data that were generated; see
             `evlearn.datasets.same_cluster_probability`. None compares with the confidence intervals.

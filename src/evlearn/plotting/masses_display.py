@@ -82,7 +82,7 @@ class MassesDisplay:
         The colours at the left of a heat map, for each cluster that has objects.
     colorbar_ : matplotlib Colorbar or None
         The colour scale of a heat map.
-    order_ : ndarray of int of shape (n_objects,)
+    order_ : ndarray of int of shape (n_samples,)
         The objects in the order in which they are drawn: bars from the left, heat maps from the top.
 
     Examples

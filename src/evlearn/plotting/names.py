@@ -18,5 +18,5 @@ def shortened(name: str, longest: int = _LONGEST) -> str:
 
 
 def on_axis(name: str) -> str:
-    """The name of an attribute, to stand beside an axis."""
+    """The name of a feature, to stand beside an axis."""
     return shortened(name, _LONGEST_ON_AXIS)

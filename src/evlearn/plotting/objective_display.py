@@ -81,7 +81,7 @@ class ObjectiveDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            Has the attributes ``objective_history_`` and ``converged_``.
+            Has the features ``objective_history_`` and ``converged_``.
         name : str or None, default=None
             What to call the fit in the legend; None means the name of the class.
         kind : {"objective", "distance"}, default="objective"

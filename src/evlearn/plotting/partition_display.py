@@ -52,13 +52,13 @@ class CredalPartitionDisplay:
 
     Parameters
     ----------
-    points : ndarray of shape (n_objects, 2)
+    points : ndarray of shape (n_samples, 2)
         Where the objects lie.
-    clusters : ndarray of int of shape (n_objects,)
+    clusters : ndarray of int of shape (n_samples,)
         The most plausible cluster of each object.
-    torn : ndarray of bool of shape (n_objects,)
+    torn : ndarray of bool of shape (n_samples,)
         Whether the object has several candidates.
-    outliers : ndarray of bool of shape (n_objects,)
+    outliers : ndarray of bool of shape (n_samples,)
         Whether the object has none.
     lower_hulls : sequence of ndarray of shape (n_corners, 2)
         For each cluster, the corners of the convex hull of the objects that have no other candidate, in order
@@ -154,12 +154,12 @@ class CredalPartitionDisplay:
         ----------
         estimator : fitted estimator of evlearn
             If `X` holds the very data that it was fitted on, its ``credal_partition_`` is drawn; otherwise what
-            its ``predict_mass`` says about `X`. To show masses over other attributes than those that it was fitted
+            its ``predict_mass`` says about `X`. To show masses over other features than those that it was fitted
             on, use ``from_partition(estimator.credal_partition_, X)``.
-        X : array-like or data frame of shape (n_objects, n_attributes)
-            The attributes of the objects; the axes carry the column names of a data frame.
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features of the objects; the axes carry the column names of a data frame.
         features : sequence of two int or str, default=None
-            The attributes to show, by number or column name. None means the two that there are or, where there
+            The features to show, by number or column name. None means the two that there are or, where there
             are more, the first two principal components of `X`, of which the axes tell the variance.
         rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
             How the candidates of an object are chosen: by the verdict that summaries and tables show, or as in the
@@ -217,10 +217,10 @@ class CredalPartitionDisplay:
         ----------
         partition : CredalPartition
             The partition.
-        X : array-like or data frame of shape (n_objects, n_attributes)
-            The attributes of the objects; the axes carry the column names of a data frame.
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features of the objects; the axes carry the column names of a data frame.
         features : sequence of two int or str, default=None
-            The attributes to show, by number or column name. None means the two that there are or, where there
+            The features to show, by number or column name. None means the two that there are or, where there
             are more, the first two principal components of `X`, of which the axes tell the variance.
         rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
             How the candidates of an object are chosen: by the verdict that summaries and tables show, or as in the

@@ -1,4 +1,4 @@
-"""Where objects lie in a picture: two of their attributes, or their first two principal components."""
+"""Where objects lie in a picture: two of their features, or their first two principal components."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ def place(X: Any, features: Sequence[int | str] | None, n_objects: int) -> tuple
 
     Returns
     -------
-    points : ndarray of shape (n_objects, 2)
+    points : ndarray of shape (n_samples, 2)
         The coordinates.
     axis_labels : tuple of two str
         Names for the axes.
@@ -47,16 +47,16 @@ def place(X: Any, features: Sequence[int | str] | None, n_objects: int) -> tuple
 
 
 def cut(X: Any, features: Sequence[int | str] | None) -> tuple[FloatArray, tuple[int, int], list[str]]:
-    """All attributes, and the two that span a plane in their space.
+    """All features, and the two that span a plane in their space.
 
     Returns
     -------
-    values : ndarray of shape (n_objects, n_attributes)
-        The attributes.
+    values : ndarray of shape (n_samples, n_features)
+        The features.
     axes : tuple of two int
         The numbers of the two.
     names : list of str
-        The names of all attributes.
+        The names of all features.
     """
     table = X if hasattr(X, "shape") else np.asarray(X)
     _check_shape(table.shape, table.shape[0] if table.shape else 0)

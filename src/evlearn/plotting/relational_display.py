@@ -119,7 +119,7 @@ class RelationalDisplay:
             Its ``credal_partition_`` is drawn.
         parts : sequence of {"plausibility", "belief"}, default=("plausibility", "belief")
             What to show of "the same cluster", one panel for each.
-        dissimilarities : array-like of shape (n_objects, n_objects), default=None
+        dissimilarities : array-like of shape (n_samples, n_samples), default=None
             Shown in a first panel, with the objects in the same order.
         ax : matplotlib Axes or sequence of Axes, default=None
             Where to draw, one for each panel; None makes a new figure.
@@ -161,7 +161,7 @@ class RelationalDisplay:
             The partition.
         parts : sequence of {"plausibility", "belief"}, default=("plausibility", "belief")
             What to show of "the same cluster", one panel for each.
-        dissimilarities : array-like of shape (n_objects, n_objects), default=None
+        dissimilarities : array-like of shape (n_samples, n_samples), default=None
             Shown in a first panel, with the objects in the same order.
         ax : matplotlib Axes or sequence of Axes, default=None
             Where to draw, one for each panel; None makes a new figure.

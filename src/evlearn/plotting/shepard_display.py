@@ -74,7 +74,7 @@ class ShepardDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            Has the attributes ``transformed_dissimilarities_`` and ``conflict_``, over the pairs that it used.
+            Has the features ``transformed_dissimilarities_`` and ``conflict_``, over the pairs that it used.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=5000

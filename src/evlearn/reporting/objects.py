@@ -1,4 +1,4 @@
-"""Which objects a report shows, with the names and attributes that the user knows."""
+"""Which objects a report shows, with the names and features that the user knows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _MOST_ATTRIBUTES = 12
 
 @dataclass(frozen=True)
 class Objects:
-    """Objects with their masses, names and attributes.
+    """Objects with their masses, names and features.
 
     Attributes
     ----------
@@ -25,11 +25,11 @@ class Objects:
     names : sequence
         Their names, or numbers.
     columns : list of str
-        The names of the attributes; empty if only dissimilarities are known.
-    values : ndarray of shape (n_objects, n_attributes)
-        The attributes as the user knows them.
-    seen : ndarray of shape (n_objects, n_attributes) or None
-        The attributes as the model saw them, after scaling; None if only dissimilarities are known.
+        The names of the features; empty if only dissimilarities are known.
+    values : ndarray of shape (n_samples, n_features)
+        The features as the user knows them.
+    seen : ndarray of shape (n_samples, n_features) or None
+        The features as the model saw them, after scaling; None if only dissimilarities are known.
     level : float, default=0.6
         The belief from which on an object is sure.
     """
@@ -59,7 +59,7 @@ class Objects:
 
     @property
     def shown(self) -> list[str]:
-        """The names of the attributes that tables show."""
+        """The names of the features that tables show."""
         return self.columns[:_MOST_ATTRIBUTES]
 
     def most_torn(self, limit: int) -> IntArray:
@@ -73,7 +73,7 @@ class Objects:
         return outliers[np.argsort(-self.partition.masses[outliers, 0], kind="stable")][:limit]
 
     def rows(self, chosen: IntArray) -> tuple[list[str], list[list[object]]]:
-        """A table of some objects: name, clusters, doubt, mass of the empty set, plausibilities, attributes.
+        """A table of some objects: name, clusters, doubt, mass of the empty set, plausibilities, features.
 
         Returns
         -------

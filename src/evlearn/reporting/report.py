@@ -47,14 +47,14 @@ def report(
     """Write what a fitted estimator says about objects to one HTML file, for people who do not program.
 
     The file holds everything: sentences, pictures, the objects that are most torn and the outliers with their
-    names and attributes, parameters and versions. It opens from disk, without a network, and prints. Pictures need
+    names and features, parameters and versions. It opens from disk, without a network, and prints. Pictures need
     matplotlib, ``pip install "evidential-learn[plot]"``; without it the report has a sentence in their place.
 
     Parameters
     ----------
     estimator : object
         A fitted clusterer of `evlearn.cluster`, or a `sklearn.pipeline.Pipeline` that ends in one.
-    X : array-like of shape (n_objects, n_features)
+    X : array-like of shape (n_samples, n_features)
         The objects, as given to `fit`, or new ones. Names of rows and columns are shown where X is a frame.
     path : str or path
         The file, as a rule with the ending ``.html``. An older file is replaced.

@@ -67,7 +67,7 @@ class BPEC(PrototypeClusterer):
     metric : {"adaptive", "euclidean"}, default="adaptive"
         "adaptive": every cluster has a metric of its own, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6
-        For "adaptive": how much of a round metric is mixed into each. Raise it when there are many attributes
+        For "adaptive": how much of a round metric is mixed into each. Raise it when there are many features
         and few objects.
     init : "peaks" or array-like of shape (n_clusters, n_features), default="peaks"
         The prototypes, if they are known.
@@ -120,9 +120,9 @@ class BPEC(PrototypeClusterer):
     converged_ : bool
         Whether the last iteration changed the objective by less than `tol`.
     n_features_in_ : int
-        The number of attributes.
+        The number of features.
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------

@@ -102,9 +102,9 @@ class CCM(OnlineClusterer):
     n_samples_seen_ : int
         How many objects `partial_fit` has seen.
     n_features_in_ : int
-        The number of attributes.
+        The number of features.
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------

@@ -68,7 +68,7 @@ class CECM(EvidentialClusterer):
     metric : {"euclidean", "adaptive"}, default="euclidean"
         "adaptive": every cluster has a metric of its own, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6
-        For "adaptive": how much of a round metric is mixed into each. Raise it when there are many attributes
+        For "adaptive": how much of a round metric is mixed into each. Raise it when there are many features
         and few objects.
     penalty : {"plausibility", "symmetric"}, default="plausibility"
         What a must-link costs: the plausibility that the two objects are in different clusters, or the mean of
@@ -118,9 +118,9 @@ class CECM(EvidentialClusterer):
     converged_ : bool
         Whether the last iteration moved the prototypes by less than `tol` allows.
     n_features_in_ : int
-        The number of attributes.
+        The number of features.
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------
@@ -234,7 +234,7 @@ class CECM(EvidentialClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features)
+        X : array-like of shape (n_samples, n_features)
             The objects. Constraints play no role any more, so that objects of the training set that were in
             constraints can have other masses than in the fit.
 

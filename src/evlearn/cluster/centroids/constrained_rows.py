@@ -65,7 +65,7 @@ class ConstrainedRows:
     Attributes
     ----------
     objects : ndarray of int
-        The objects with a constraint; rows of masses are theirs. Sorted by their attributes, so that their order
+        The objects with a constraint; rows of masses are theirs. Sorted by their features, so that their order
         in the data does not matter.
     penalty : Penalty
         What unmet constraints cost, with these objects numbered anew.

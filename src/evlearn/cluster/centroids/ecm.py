@@ -59,7 +59,7 @@ class ECM(OnlineClusterer):
     metric : {"euclidean", "adaptive"}, default="euclidean"
         "adaptive": every cluster has a metric of its own, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6
-        For "adaptive": how much of a round metric is mixed into each. Raise it when there are many attributes
+        For "adaptive": how much of a round metric is mixed into each. Raise it when there are many features
         and few objects.
     init : str or array-like of shape (n_clusters, n_features), default="kmeans"
         Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at objects spread by k-means++;
@@ -116,9 +116,9 @@ class ECM(OnlineClusterer):
     n_samples_seen_ : int
         How many objects `partial_fit` has seen.
     n_features_in_ : int
-        The number of attributes.
+        The number of features.
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------

@@ -140,7 +140,7 @@ class PrototypeModel:
 
     @property
     def n_features(self) -> int:
-        """The number of attributes of a row."""
+        """The number of features of a row."""
         return len(self.coordinates.centre)
 
     @property

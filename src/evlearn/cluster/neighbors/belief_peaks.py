@@ -161,7 +161,7 @@ def delta_bel(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-        Attributes, or dissimilarities if `metric` is "precomputed".
+        Features, or dissimilarities if `metric` is "precomputed".
     n_neighbors : int or "auto", default="auto"
         How many neighbours each object has, at most all others. "auto" is a tenth of the objects, but at least 10
         and at most 100. Good values are some tens, up to the size of the smallest cluster: more blur the clusters,
@@ -185,7 +185,7 @@ def delta_bel(
     neighbours mostly coincide with it has the scale zero: it supports those that coincide with it, and no other.
 
     Beside the data, memory holds `n_neighbors` numbers of 4 bytes for each object, or of 12 bytes with more than
-    15 attributes or other metrics than Euclidean.
+    15 features or other metrics than Euclidean.
 
     References
     ----------

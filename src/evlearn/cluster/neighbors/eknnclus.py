@@ -103,9 +103,9 @@ class EKNNClus(EvidentialClusterer):
     converged_ : bool
         Whether the last pass changed nothing.
     n_features_in_ : int
-        The number of attributes, or of objects if `metric` is "precomputed".
+        The number of features, or of objects if `metric` is "precomputed".
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------
@@ -206,7 +206,7 @@ class EKNNClus(EvidentialClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features), or matrix of shape (n_objects, n_training_objects)
+        X : array-like of shape (n_samples, n_features), or matrix of shape (n_samples, n_training_objects)
             Attributes; or dissimilarities to the training set, or a sparse graph of distances to neighbours in
             it, if `metric` is "precomputed".
 
@@ -324,9 +324,9 @@ class NeighborModel:
 
     Attributes
     ----------
-    training : ndarray of shape (n_objects, n_features) or None
+    training : ndarray of shape (n_samples, n_features) or None
         The objects; None if only distances to them are given.
-    labels : ndarray of int32 of shape (n_objects,)
+    labels : ndarray of int32 of shape (n_samples,)
         Their clusters.
     support : Support
         What a neighbour counts.

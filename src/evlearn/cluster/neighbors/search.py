@@ -36,13 +36,13 @@ class Neighbors:
 
     Attributes
     ----------
-    data : ndarray of shape (n_objects, n_features) or (n_objects, n_objects)
-        Attributes, or dissimilarities if `metric` is "precomputed".
+    data : ndarray of shape (n_samples, n_features) or (n_samples, n_samples)
+        Features, or dissimilarities if `metric` is "precomputed".
     metric : str or callable
         As for `sklearn.neighbors.NearestNeighbors`.
-    indices : ndarray of int32 of shape (n_objects, n_neighbors)
+    indices : ndarray of int32 of shape (n_samples, n_neighbors)
         The neighbours of each object, itself excluded.
-    distances : ndarray of shape (n_objects, n_neighbors) or None
+    distances : ndarray of shape (n_samples, n_neighbors) or None
         The distances to them. None, for Euclidean ones only, means that they are worked out when asked for.
     """
 
@@ -112,7 +112,7 @@ def nearest_among(
 
 
 class _Search:
-    """Finds the nearest of known objects: in a tree, if distances are Euclidean and attributes are few."""
+    """Finds the nearest of known objects: in a tree, if distances are Euclidean and features are few."""
 
     def __init__(self, data: FloatArray, known: IntArray, metric: Any, n_jobs: int | None) -> None:
         self.data, self.known, self.metric, self.n_jobs = data, known, metric, n_jobs

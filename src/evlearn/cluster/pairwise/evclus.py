@@ -143,9 +143,9 @@ class EVCLUS(RowwiseClusterer):
     conflict_, transformed_dissimilarities_ : ndarray
         Conflicts and targets of at most 50,000 pairs, for a Shepard diagram.
     n_features_in_ : int
-        The number of attributes, or of objects if `metric` is "precomputed".
+        The number of features, or of objects if `metric` is "precomputed".
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------
@@ -230,7 +230,7 @@ class EVCLUS(RowwiseClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            Attributes, or dissimilarities if `metric` is "precomputed". The landmark solver also takes data that
+            Features, or dissimilarities if `metric` is "precomputed". The landmark solver also takes data that
             are not in memory: the path of Parquet files, a Dask collection, or an iterable of arrays, as
             `ECM.fit` does.
         y : None, default=None

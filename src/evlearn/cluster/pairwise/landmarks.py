@@ -31,7 +31,7 @@ class LandmarkModel:
     indices : ndarray of int of shape (n_landmarks,)
         Which training objects they are.
     landmarks : ndarray of shape (n_landmarks, n_features) or None
-        Their attributes; None if dissimilarities are given.
+        Their features; None if dissimilarities are given.
     masses : ndarray of shape (n_landmarks, n_focal_sets)
         Their masses.
     focal_sets : FocalSets
@@ -58,7 +58,7 @@ class LandmarkModel:
 
     @property
     def n_features(self) -> int | None:
-        """The number of attributes of a row; None if rows are dissimilarities."""
+        """The number of features of a row; None if rows are dissimilarities."""
         return None if self.landmarks is None else int(self.landmarks.shape[1])
 
     @property

@@ -92,7 +92,7 @@ class AllPairs:
 
     Attributes
     ----------
-    delta : ndarray of shape (n_objects, n_objects)
+    delta : ndarray of shape (n_samples, n_samples)
         Target conflicts, symmetric, zero on the diagonal. If there are targets for several forms: such matrices
         side by side.
     """

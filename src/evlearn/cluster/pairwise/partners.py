@@ -55,9 +55,9 @@ def sample_rings(
 
     Returns
     -------
-    partners : ndarray of int32 of shape (n_objects, n_partners)
+    partners : ndarray of int32 of shape (n_samples, n_partners)
         The partners: on each ring the next object and the one before.
-    distances : ndarray of shape (n_objects, n_partners)
+    distances : ndarray of shape (n_samples, n_partners)
         Their dissimilarities, in single precision where there are very many.
     """
     n_objects, n_rings = len(X), (n_partners + 1) // 2

@@ -42,8 +42,8 @@ class Problem:
     ----------
     settings : EVCLUS
         Its parameters.
-    data : ndarray of shape (n_objects, n_features) or (n_objects, n_objects)
-        Attributes, or dissimilarities.
+    data : ndarray of shape (n_samples, n_features) or (n_samples, n_samples)
+        Features, or dissimilarities.
     focal_sets : FocalSets
         The family to begin with.
     random : RandomState

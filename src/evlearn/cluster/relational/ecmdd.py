@@ -131,9 +131,9 @@ class ECMdd(EvidentialClusterer):
     converged_ : bool
         Whether medoids or objective settled.
     n_features_in_ : int
-        The number of attributes, or of objects if `metric` is "precomputed".
+        The number of features, or of objects if `metric` is "precomputed".
     feature_names_in_ : ndarray of str
-        The names of the attributes, where X has any.
+        The names of the features, where X has any.
 
     See Also
     --------
@@ -204,7 +204,7 @@ class ECMdd(EvidentialClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            Attributes, or dissimilarities if `metric` is "precomputed".
+            Features, or dissimilarities if `metric` is "precomputed".
         y : None, default=None
             Not used; present for scikit-learn's conventions.
 
@@ -244,8 +244,8 @@ class ECMdd(EvidentialClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features) or (n_objects, n_training_objects)
-            Attributes, or dissimilarities to the objects of the training set if `metric` is "precomputed".
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_training_objects)
+            Features, or dissimilarities to the objects of the training set if `metric` is "precomputed".
 
         Returns
         -------
