@@ -40,9 +40,9 @@ class Case:
 
 def test_masses_on_irises_are_those_of_r(reference):
     case = Case(reference("bootclus_iris_G3_B200"))
-    np.testing.assert_allclose(case.fit(case.start, tol=1e-10).masses, case.found, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(case.fit(case.start, tol=1e-10).state.masses, case.found, rtol=0, atol=1e-6)
     # Also where the default stops, and from the mixture instead of R's random start.
-    assert np.abs(case.fit(case.start).masses - case.found).max() < 1e-4
+    assert np.abs(case.fit(case.start).state.masses - case.found).max() < 1e-4
     ours = case.fit(on_single_clusters(case.shares, case.sets))
     assert ours.objective < case.objective(case.found) * (1 + 1e-6)
 

@@ -77,7 +77,7 @@ def test_two_distant_blobs_are_two_clusters(blobs):
         assert model.n_clusters_ == 2
         assert adjusted_rand_score(y, model.labels_) == 1
     assert model.converged_
-    assert len(model.objective_history_) == model.n_iter_
+    assert len(model.objective_history_) == model.n_iter_ + 1
     assert model.objective_ == model.objective_history_[-1]
 
 
