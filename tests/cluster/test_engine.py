@@ -5,7 +5,6 @@ import os
 import signal
 import tempfile
 import warnings
-from pathlib import Path
 
 import dask.array as da
 import dask.dataframe as dd
@@ -265,10 +264,9 @@ def test_ray_gives_the_same_bits(X):
     np.testing.assert_array_equal(model.masses_, ECM(3, random_state=0).fit(X).masses_)
 
 
-def test_no_temporary_file_stays(X, folder):
-    before = set(os.listdir(tempfile.gettempdir()))
+def test_no_temporary_file_stays(X, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where no other test writes
     with joblib.parallel_config(backend="loky", n_jobs=2):
         ECM(3, random_state=0).fit(X)
         ECM(3, random_state=0).fit(folder)
-    left = set(os.listdir(tempfile.gettempdir())) - before
-    assert not [name for name in left if name.startswith("evlearn")], Path(tempfile.gettempdir())
+    assert not [name for name in os.listdir(tmp_path) if name.startswith("evlearn")]
