@@ -3,7 +3,7 @@
 Each mutant of `mutant_list` is put into a copy of the tree that has no folder of references; a kernel that is
 touched is compiled anew. Then the tests that belong to the file are run. A mutant is killed if one of them fails,
 or if they take much longer than they should. Needs the virtual environment of an editable install to be active,
-for meson and ninja. With names of files as arguments, such as ``cluster/set_costs.py``, only their mutants are tried
+for meson and ninja. With names of files as arguments, such as ``mixture/em.py``, only their mutants are tried
 again.
 """
 
