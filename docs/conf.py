@@ -50,7 +50,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "junit": "../gallery_times.xml",  # beside the pages, for `check_example_times`
 }
-most_seconds_of_an_example = 30
+most_seconds_of_an_example = 60
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"{project} {release}"

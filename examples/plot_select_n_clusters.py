@@ -37,9 +37,9 @@ figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained", width
 for ax, (title, X) in zip(axes, data.items(), strict=False):
     ax.scatter(*X.T, s=8, color="0.35", linewidths=0)
     ax.set(title=title, aspect="equal", xticks=[], yticks=[])
-for title, X in data.items():
-    selection = select_n_clusters(ECM(), X, random_state=0)
-    ClusterNumberDisplay.from_selection(selection, name=title, ax=axes[2])
+ClusterNumberDisplay.from_selection(selection, name="four clusters", ax=axes[2])
+selection = select_n_clusters(ECM(), data["no clusters"], random_state=0)
+ClusterNumberDisplay.from_selection(selection, name="no clusters", ax=axes[2])
 axes[2].set_ylim(-0.03, 1.2)
 plt.show()
 
@@ -67,7 +67,7 @@ asked = {
 figure, axes = plt.subplots(2, 4, figsize=(14, 6.6), layout="constrained")
 for ax, (criterion, model) in zip(axes.flat, asked.items(), strict=True):
     for title, X in data.items():
-        selection = select_n_clusters(model, X, range(2, 8), criterion=criterion, n_repeats=4, random_state=0)
+        selection = select_n_clusters(model, X, range(2, 7), criterion=criterion, n_repeats=3, random_state=0)
         ClusterNumberDisplay.from_selection(selection, name=title.split()[0], ax=ax)
     ax.set_title(criterion)
     low, high = ax.get_ylim()
