@@ -25,9 +25,10 @@ layers:
 test:
 	$(PYTEST) -n 2 --dist loadgroup -m "not slow and not timing"
 
-# What CI runs: everything but what needs a quiet machine.
+# What CI runs: everything but what needs a quiet machine. A test that hangs is named, and ends after ten minutes.
 test-all:
-	$(PYTEST) -n 2 --dist loadgroup -m "not timing" --durations=40 --cov --cov-report=term
+	$(PYTEST) -n 2 --dist loadgroup -m "not timing" --durations=40 --cov --cov-report=term \
+	-o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
 # Limits on seconds; by themselves, on a machine that does nothing else.
 test-timing:

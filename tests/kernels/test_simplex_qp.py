@@ -1,8 +1,7 @@
-"""The row solver: certificate, enumeration, and agreement with two other solvers on many problems."""
+"""The row solver: certificate, enumeration, and agreement with another solver on many problems."""
 
 from itertools import combinations
 
-import daqp
 import numpy as np
 import pytest
 from evlearn.kernels.simplex_qp import solve_many
@@ -123,24 +122,12 @@ def test_shapes_that_do_not_fit_are_refused():
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_problems_are_no_worse_than_two_other_solvers():
+def test_a_hundred_thousand_problems_carry_their_certificate():
     random = np.random.default_rng(2)
-    total = 0
     for f, rank, n_problems in ((4, 3, 20_000), (6, 30, 40_000), (6, 4, 20_000), (12, 40, 20_000)):
         Q, u = problems(f, n_problems, rank, random, kind="data" if rank > 4 else "slope")
         m = solve(Q, u, random.dirichlet(np.ones(f), size=n_problems))
-        ours = objective(Q, u, m)
         assert gap(Q, u, m).max() < 1e-12
-        ones, upper, lower = np.ones((1, f)), np.r_[np.ones(f), 1.0], np.r_[np.zeros(f), 1.0]
-        sense = np.r_[np.zeros(f, dtype=np.int32), np.array([5], dtype=np.int32)]
-        for k in range(n_problems):
-            # DAQP wants a definite matrix; what it finds is judged by the true objective.
-            other, _, flag, _ = daqp.solve(Q[k] + 1e-9 * np.eye(f), u[k], ones, upper, lower, sense)
-            if flag > 0:
-                point = np.maximum(other, 0)
-                assert ours[k] <= objective(Q[k], u[k], point / point.sum()) + 1e-12
-            total += 1
-    assert total == 100_000
 
 
 @pytest.mark.slow
