@@ -108,6 +108,21 @@ def test_a_stopped_fit_goes_on_and_its_checkpoint_goes_away(stopped, X):
     assert not stopped.exists()
 
 
+def test_a_checkpoint_stays_until_the_masses_are_where_they_belong(tmp_path, monkeypatch, X):
+    def full_disk(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    model = ECM(3, random_state=0, checkpoint=tmp_path / "fit.checkpoint")
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster.ECM, "_publish_masses", full_disk)
+        with pytest.raises(OSError, match="no space left"):
+            model.fit(X)
+    assert model.checkpoint.exists()
+    np.testing.assert_array_equal(model.fit(X).masses_, ECM(3, random_state=0).fit(X).masses_)
+    assert not model.checkpoint.exists()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -40,6 +40,11 @@ def make_focal_sets(focal_sets: Any, n_clusters: int, *, include_omega: bool = T
     return family
 
 
+def in_two_steps(focal_sets: Any) -> bool:
+    """Whether pairs of neighbouring clusters are chosen after a fit without them."""
+    return isinstance(focal_sets, str) and focal_sets == "neighbor_pairs"
+
+
 def choose_focal_sets(focal_sets: Any, squares: FloatArray, weights: Any, *, include_omega: bool) -> FocalSets:
     """The family that the parameter `focal_sets` stands for, also where it is "auto"."""
     if isinstance(focal_sets, str) and focal_sets == "auto":

@@ -105,7 +105,7 @@ def combine_partitions(
         "max_iter": max_iter,
     }
     trace = combine(members, sets, random=check_random_state(random_state), **settings)
-    warn_if_unfinished(trace, trace.n_iter, max_iter, "the objective", steps="sweeps")
+    warn_if_unfinished(trace, "the objective", max_iter=max_iter, steps="sweeps")
     names = next((one.object_index for one in members if one.object_index is not None), None)
     return numbered_like(CredalPartition(trace.state.masses, sets, names, validate=False), members)
 

@@ -184,7 +184,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         self._publish(best, len(data), units)
         floor = least_variances(coordinates, starts[self.n_components_], self.variance_floor)
         self.variance_floor_ = floor * units.scale**2
-        warn_if_unfinished(best, self.n_iter_, self.max_iter, "the likelihood")
+        warn_if_unfinished(best, "the likelihood", max_iter=self.max_iter)
         self._warn_of_components(data)
         return self
 

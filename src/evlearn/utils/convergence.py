@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import wraps
 from threading import Event
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -134,28 +134,16 @@ def publish_trace(
     estimator.n_iter_ = trace.n_iter
     estimator.converged_ = trace.converged
     if what is not None:
-        warn_if_unfinished(trace, trace.n_iter, max_iter, what, steps=steps)
+        warn_if_unfinished(trace, what, max_iter=max_iter, steps=steps)
 
 
-class Finished(Protocol):
-    """The end of a descent."""
-
-    @property
-    def converged(self) -> bool:
-        """Whether it settled."""
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user stopped it."""
-
-
-def warn_if_unfinished(end: Finished, n_done: int, max_iter: int, what: str, *, steps: str = "iterations") -> None:
+def warn_if_unfinished(trace: Trace[Any], what: str, *, max_iter: int, steps: str = "iterations") -> None:
     """Say so when a descent ended before it settled; see `publish_trace`."""
-    if end.interrupted:
+    if trace.interrupted:
         warn_caller(
-            f"interrupted after {n_done} {steps}; the result is the best state so far.", ConvergenceWarning
+            f"interrupted after {trace.n_iter} {steps}; the result is the best state so far.", ConvergenceWarning
         )
-    elif not end.converged:
+    elif not trace.converged:
         message = f"{what} still changed after max_iter={max_iter} {steps}; raise max_iter or tol."
         warn_caller(message, ConvergenceWarning)
 

@@ -81,6 +81,7 @@ class PrototypeClusterer(RowwiseClusterer):
         self._publish_model(trace.state.model, fit.state.chosen)
         publish_trace(self, trace, "the objective", max_iter=self.max_iter, unit=fit.unit)
         self._publish_masses(fit.rows)
+        fit.end(trace)
         self._warn_of_collapse(fit.state.chosen)
         return self
 

@@ -21,6 +21,7 @@ from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.cluster.focal_families import (
     choose_focal_sets,
     cluster_similarity,
+    in_two_steps,
     neighbor_pairs,
     refuse_too_many_sets,
 )
@@ -78,16 +79,18 @@ class PrototypeFit:
 
     def run(self) -> Trace[Point]:
         """All starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
-        n_left = len(self.state.starts) + in_two_steps(self.method) - self.state.stage
+        n_left = len(self.state.starts) + in_two_steps(self.method.focal_sets) - self.state.stage
         best = None if self.state.best is None else self._resumed(self.state.best)
         # A descent of descents, so that there is one place where Ctrl-C ends both.
         found = descend(self._next_stage, Trace(best, [np.inf]), max_iter=n_left)
         if found.state is None:
             raise KeyboardInterrupt  # before anything was known
-        stopped = found.interrupted or found.converged
-        if self.checkpoint is not None and not stopped:
+        return replace(found.state, interrupted=found.interrupted or found.converged)
+
+    def end(self, trace: Trace[Point]) -> None:
+        """Forget the checkpoint, once everything that was asked for is there."""
+        if self.checkpoint is not None and not trace.interrupted:
             self.checkpoint.remove()
-        return replace(found.state, interrupted=stopped)
 
     def _next_stage(self, best: Trace[Point] | None) -> tuple[Trace[Point], float, bool]:
         """The descent whose turn it is, and whether the user stopped it."""
@@ -173,11 +176,6 @@ def first_model(method: Any, state: FitState) -> Model:
     prototypes = state.coordinates.enter(state.starts[state.stage])
     made: Model = method._make_model(state.focal_sets, state.coordinates, state.chosen, prototypes)
     return made
-
-
-def in_two_steps(method: Any) -> bool:
-    """Whether pairs are chosen after a first fit."""
-    return isinstance(method.focal_sets, str) and method.focal_sets == "neighbor_pairs"
 
 
 def from_kmeans(method: Any) -> bool:

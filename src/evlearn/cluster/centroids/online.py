@@ -6,10 +6,11 @@ from numpy.typing import ArrayLike
 
 from evlearn.cluster.centroids.alternation import Alternation
 from evlearn.cluster.centroids.clusterer import PrototypeClusterer
-from evlearn.cluster.centroids.fit import first_model, first_state, in_two_steps, refuse_endless
+from evlearn.cluster.centroids.fit import first_model, first_state, refuse_endless
 from evlearn.cluster.centroids.model import Statistics
 from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
+from evlearn.cluster.focal_families import in_two_steps
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike
@@ -49,7 +50,7 @@ class OnlineClusterer(PrototypeClusterer):
         first = "_statistics" not in self.__dict__
         if first:
             self._check_parameters()
-            if in_two_steps(self):
+            if in_two_steps(self.focal_sets):
                 raise ValueError(
                     "focal_sets='neighbor_pairs' needs all objects at once: use fit, or list the pairs."
                 )

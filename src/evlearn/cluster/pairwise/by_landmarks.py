@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evlearn.cluster.pairwise.exact import RESTARTS, START_CANDIDATES, better, lacks_clusters, sweep, with_pairs
+from evlearn.cluster.pairwise.exact import START_CANDIDATES, sweep, with_pairs, with_restarts
 from evlearn.cluster.pairwise.irqp import Swept, best_start
 from evlearn.cluster.pairwise.pair_graph import AllPairs
 from evlearn.cluster.pairwise.problem import Problem, Solution, targets_of
@@ -22,10 +22,5 @@ def solve(problem: Problem) -> Solution:
         start = best_start(pairs.delta, focal_sets, random, n_candidates=n_candidates)
         return sweep(problem, pairs, start, focal_sets, 0.0, random)
 
-    trace = go()
-    for _ in range(RESTARTS):
-        if not lacks_clusters(trace, focal_sets):
-            break
-        trace = better(trace, go(), focal_sets)
-    solution = Solution(trace, focal_sets, transform, pairs)
+    solution = Solution(with_restarts(go(), go, focal_sets), focal_sets, transform, pairs)
     return with_pairs(problem, solution) if problem.in_two_steps else solution

@@ -1,5 +1,8 @@
 """EVCLUS over given pairs, all or some: starts, their sweeps, and other starts where clusters are missing."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from joblib import Parallel, delayed
 
@@ -18,7 +21,7 @@ from evlearn.utils.validation import check_choice
 
 START_CANDIDATES = 10
 # Other starts where clusters are missing: those with less than a twentieth of their share of the objects.
-RESTARTS = 3
+_RESTARTS = 3
 _NEXT_TO_NONE = 0.05
 
 
@@ -39,10 +42,9 @@ def solve(problem: Problem) -> Solution:
     seeds = random.randint(np.iinfo(np.int32).max, size=settings.n_init)
     traces = Parallel(n_jobs=settings.n_jobs, prefer="threads")(delayed(go)(seed) for seed in seeds)
     trace = min(traces, key=lambda one: one.objective)
-    for _ in range(RESTARTS):
-        if not isinstance(settings.init, str) or not lacks_clusters(trace, problem.focal_sets):
-            break
-        trace = better(trace, go(random.randint(np.iinfo(np.int32).max)), problem.focal_sets)
+    if isinstance(settings.init, str):
+        again = partial(random.randint, np.iinfo(np.int32).max)
+        trace = with_restarts(trace, lambda: go(again()), problem.focal_sets)
     solution = Solution(trace, problem.focal_sets, transform, pairs)
     return with_pairs(problem, solution) if problem.in_two_steps else solution
 
@@ -105,12 +107,21 @@ def start_masses(problem: Problem, transform: Transform, random: np.random.Rando
     return model.assign(data).astype(np.float64, copy=False)
 
 
-def lacks_clusters(trace: Trace[Swept], focal_sets: FocalSets) -> bool:
+def with_restarts(trace: Trace[Swept], go: Callable[[], Trace[Swept]], focal_sets: FocalSets) -> Trace[Swept]:
+    """An end with all its clusters, if a few other starts have one."""
+    for _ in range(_RESTARTS):
+        if not _lacks_clusters(trace, focal_sets):
+            break
+        trace = _better(trace, go(), focal_sets)
+    return trace
+
+
+def _lacks_clusters(trace: Trace[Swept], focal_sets: FocalSets) -> bool:
     """Whether another start may help: an end that the user did not want, with clusters of next to no objects."""
     return not trace.interrupted and _count_missing(trace, focal_sets) > 0
 
 
-def better(trace: Trace[Swept], other: Trace[Swept], focal_sets: FocalSets) -> Trace[Swept]:
+def _better(trace: Trace[Swept], other: Trace[Swept], focal_sets: FocalSets) -> Trace[Swept]:
     """Another end, if it has more clusters and fits no worse: where there are no more, nothing should change."""
     more = _count_missing(other, focal_sets) < _count_missing(trace, focal_sets)
     return other if more and other.objective <= trace.objective else trace

@@ -8,6 +8,7 @@ import numpy as np
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.dissimilarities import distances_between
+from evlearn.cluster.focal_families import in_two_steps
 from evlearn.cluster.pairwise.irqp import Pairs, Swept, best_start, labels_of
 from evlearn.cluster.pairwise.pair_graph import AllPairs, Transform, regular_graph, symmetrize
 from evlearn.cluster.pairwise.partners import (
@@ -69,8 +70,7 @@ class Problem:
     @property
     def in_two_steps(self) -> bool:
         """Whether pairs of neighbouring clusters come after a fit without them."""
-        family = self.settings.focal_sets
-        return isinstance(family, str) and family == "neighbor_pairs"
+        return in_two_steps(self.settings.focal_sets)
 
     @property
     def start_size(self) -> int:

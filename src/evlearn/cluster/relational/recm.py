@@ -20,7 +20,13 @@ from evlearn.cluster.centroids.scales import Chosen, Scales, is_one_cloud
 from evlearn.cluster.centroids.starts import kmeans_solutions, squared_distances
 from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
-from evlearn.cluster.focal_families import choose_focal_sets, cluster_similarity, neighbor_pairs, random_masses
+from evlearn.cluster.focal_families import (
+    choose_focal_sets,
+    cluster_similarity,
+    in_two_steps,
+    neighbor_pairs,
+    random_masses,
+)
 from evlearn.cluster.relational.squared_dissimilarities import Squares, coordinates_of
 from evlearn.cluster.relational.weighted_means import RelationalModel, RelationalState, relational_step, start_at
 from evlearn.cluster.set_costs import SetCosts
@@ -358,7 +364,7 @@ class RECM(EvidentialClusterer):
 
         run = Parallel(n_jobs=self.n_jobs, prefer="threads")
         trace = best_of(run(delayed(go)(start) for start in self._starts(squares, first, seeds)))
-        if not (isinstance(self.focal_sets, str) and self.focal_sets == "neighbor_pairs") or trace.interrupted:
+        if not in_two_steps(self.focal_sets) or trace.interrupted:
             return trace
         partition = CredalPartition(trace.state.masses, focal_sets, validate=False)
         larger = focal_sets.with_sets(neighbor_pairs(cluster_similarity(partition), self.n_pair_neighbors))
