@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from evlearn.active import ActiveClustering
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
+from evlearn.conformal import ConformalClusterer
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
@@ -18,7 +19,7 @@ from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.neural import NNEVCLUS
 from evlearn.utils.convergence import whole_or_nothing
 
-PACKAGES = ("active", "classify", "cluster", "ensemble", "metric_learning", "mixture", "neural")
+PACKAGES = ("active", "classify", "cluster", "conformal", "ensemble", "metric_learning", "mixture", "neural")
 CONSTRAINTS = PairwiseConstraints(must_link=[(0, 1), (20, 21)], cannot_link=[(0, 20)])
 ESTIMATORS = [
     BPEC(2),
@@ -31,6 +32,7 @@ ESTIMATORS = [
     MergedMixture(2, random_state=0),
     ECMdd(2, random_state=0),
     EKNNClus(10, random_state=0),
+    ConformalClusterer(ECM(2, random_state=0), n_replications=2, random_state=0),
     CredalEnsemble([ECM(2, random_state=0)], random_state=0),
     ParsimoniousGaussianMixture(2, covariance_models="EII", random_state=0),
     NNEVCLUS(2, max_iter=3, init="random", random_state=0),

@@ -27,6 +27,7 @@ MODULES = [
     "evlearn.blocks",
     "evlearn.classify",
     "evlearn.cluster",
+    "evlearn.conformal",
     "evlearn.metric_learning",
     "evlearn.mixture",
     "evlearn.model_selection",

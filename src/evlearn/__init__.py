@@ -16,6 +16,7 @@ _PACKAGES = (
     "blocks",
     "classify",
     "cluster",
+    "conformal",
     "constraints",
     "datasets",
     "ensemble",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:  # the same names, for those who read and do not run
     from evlearn import blocks as blocks
     from evlearn import classify as classify
     from evlearn import cluster as cluster
+    from evlearn import conformal as conformal
     from evlearn import constraints as constraints
     from evlearn import datasets as datasets
     from evlearn import ensemble as ensemble

@@ -1,0 +1,236 @@
+"""ConformalClusterer: sets that contain what a replication says, around any clusterer."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
+from sklearn.datasets import make_blobs
+from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evlearn.cluster import ECM, EVCLUS, RECM
+from evlearn.conformal import ConformalClusterer
+
+CENTRES = [[0, 0], [3, 0], [0, 8]]
+
+
+def blobs(n, seed):
+    return make_blobs(n, 2, centers=CENTRES, random_state=seed)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return ConformalClusterer(GaussianMixture(3, n_init=2), coverage=0.97, random_state=0).fit(blobs(400, 0)[0])
+
+
+@parametrize_with_checks(
+    [ConformalClusterer(KMeans(2, n_init=1), n_replications=1), ConformalClusterer(ECM(2), method="split")]
+)
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.filterwarnings("ignore::evlearn.exceptions.CollapseWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    "clusterer",
+    [
+        KMeans(3),
+        GaussianMixture(3),
+        ECM(3),
+        EVCLUS(3, n_init=1),
+        HDBSCAN(min_cluster_size=15, copy=True),
+        AgglomerativeClustering(3),
+        make_pipeline(StandardScaler(), PCA(2), KMeans(3)),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_clusterers_of_all_kinds_get_sets(clusterer):
+    X, y = make_blobs(240, 2, centers=[[0, 0], [7, 0], [0, 9]], random_state=0)
+    model = ConformalClusterer(clusterer, n_replications=2, random_state=0).fit(X)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    fresh, _ = make_blobs(100, 2, centers=[[0, 0], [7, 0], [0, 9]], random_state=1)
+    sets = model.predict_set(fresh)
+    assert sets.shape == (100, 3)
+    assert (sets.sum(axis=1) == 1).mean() > 0.9
+    assert model.coverage_ > 0.9
+
+
+def test_a_sample_half_way_is_torn_one_in_the_middle_sure_and_a_far_one_an_outlier(fitted):
+    sets = fitted.predict_set([[1.5, 0], [0, 8], [-2, 0], [40, 40]])
+    assert sets.sum(axis=1).tolist() == [2, 1, 1, 0]
+    masses = fitted.predict_mass([[40.0, 40]]).masses
+    assert masses[0, 0] > 0.85
+
+
+def test_the_verdict_at_the_level_of_the_coverage_is_the_set(fitted):
+    X, _ = blobs(300, 5)
+    for level in (0.5, 0.8, 0.9, 0.95):
+        np.testing.assert_array_equal(
+            fitted.predict_mass(X).verdict(level).candidates, fitted.predict_set(X, level=level)
+        )
+    np.testing.assert_array_equal(fitted.credal_partition_.verdict(0.97).candidates, fitted.doubt_.sets)
+
+
+def test_sets_grow_with_the_coverage(fitted):
+    X, _ = blobs(300, 6)
+    small, middle, large = (fitted.predict_set(X, level=level) for level in (0.8, 0.9, 0.98))
+    assert (small <= middle).all()
+    assert (middle <= large).all()
+    assert small.sum() < large.sum()
+
+
+def test_masses_are_consonant_and_their_plausibility_of_the_best_cluster_is_one_but_for_outliers(fitted):
+    partition = fitted.credal_partition_
+    plausible = partition.to_possibilistic()
+    outliers = fitted.outlier_p_values_ <= 0.01
+    np.testing.assert_allclose(plausible.max(axis=1)[~outliers], 1)
+    assert (plausible.max(axis=1)[outliers] <= 0.5 + 1e-12).all()
+    np.testing.assert_allclose(partition.masses[:, 0], 1 - plausible.max(axis=1), atol=1e-12)
+    for row in partition.masses[::40]:
+        sets = partition.focal_sets.membership[1:][row[1:] > 0]
+        nested = sets[np.argsort(sets.sum(axis=1))].astype(int)
+        assert (np.diff(nested, axis=0) >= 0).all()
+
+
+def test_a_label_of_a_replication_is_covered_as_often_as_asked():
+    shares = {0.8: [], 0.9: []}
+    for seed in range(12):
+        X = blobs(200, seed)[0]
+        model = ConformalClusterer(GaussianMixture(3), n_replications=2, random_state=seed).fit(X)
+        other = GaussianMixture(3, random_state=seed).fit(blobs(100, 100 + seed)[0])
+        fresh = blobs(400, 200 + seed)[0]
+        labels = np.array([np.random.RandomState(0).choice(3, p=row) for row in other.predict_proba(fresh)])
+        order = [np.argmin(((np.array(CENTRES) - mean) ** 2).sum(axis=1)) for mean in other.means_]
+        own = [np.argmin(((np.array(CENTRES) - mean) ** 2).sum(axis=1)) for mean in model.estimator_.means_]
+        if len(set(order)) < 3 or len(set(own)) < 3:  # a fit that found other clusters
+            continue
+        labels = np.array([own.index(one) for one in order])[labels]
+        p_values = model.predict_p_values(fresh)[np.arange(400), labels]
+        for level, found in shares.items():
+            found.append((p_values > 1 - level).mean())
+    assert len(shares[0.8]) >= 8
+    assert 0.74 < np.mean(shares[0.8]) < 0.88
+    assert 0.86 < np.mean(shares[0.9]) < 0.96
+
+
+def test_drawn_labels_see_clusters_that_overlap_and_hard_ones_do_not():
+    X, _ = make_blobs(600, 2, centers=[[0, 0], [2.0, 0]], random_state=0)
+    mixture = GaussianMixture(2, n_init=3, covariance_type="spherical")
+    drawn, hard = (
+        ConformalClusterer(mixture, labels=labels, n_replications=3, random_state=0).fit(X)
+        for labels in ("drawn", "hard")
+    )
+    assert drawn.doubt_.counts()["overlap"] > 50
+    assert hard.doubt_.counts()["overlap"] == hard.doubt_.counts()["replication"] == 0
+
+
+def test_p_values_of_outliers_are_valid_and_planted_ones_are_found(fitted):
+    p_values = np.concatenate([fitted.predict_outlier_p_values(blobs(500, seed)[0]) for seed in range(20, 24)])
+    for level in (0.01, 0.05, 0.1, 0.3):
+        assert (p_values <= level).mean() < level + 0.03
+    assert fitted.predict_outlier_p_values([[10, 10], [-9, -9], [8, 3]]).max() < 0.01
+    # Of the samples of the fit, the largest share of which is known.
+    assert (fitted.outlier_p_values_ <= 0.01).mean() <= 0.01
+
+
+def test_nobody_is_an_outlier_at_level_zero():
+    model = ConformalClusterer(KMeans(3), n_replications=1, outlier_level=0, random_state=0).fit(blobs(90, 0)[0])
+    assert model.predict_set([[500.0, 500]]).any()
+    assert model.masses_[:, 0].max() == 0
+
+
+def test_the_result_does_not_depend_on_the_number_of_workers():
+    X, _ = blobs(120, 0)
+    one, two = (
+        ConformalClusterer(KMeans(3), n_replications=2, random_state=0, n_jobs=n_jobs).fit(X) for n_jobs in (1, 2)
+    )
+    assert one.credal_partition_ == two.credal_partition_
+    np.testing.assert_array_equal(one.p_values_, two.p_values_)
+
+
+def test_the_split_method_calibrates_with_samples_that_no_model_has_seen():
+    X, _ = blobs(300, 0)
+    model = ConformalClusterer(GaussianMixture(3), method="split", random_state=0).fit(X)
+    assert model.n_calibration_ == 100
+    assert model.p_values_.min() >= 1 / 101
+
+
+def test_replications_with_other_clusters_make_sets_larger():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    unstable = ConformalClusterer(KMeans(4, n_init=1), n_replications=4, random_state=0).fit(X)
+    stable = ConformalClusterer(KMeans(3, n_init=3), n_replications=4, random_state=0).fit(blobs(300, 0)[0])
+    assert unstable.predict_set(X).sum(axis=1).mean() > 1.5
+    assert unstable.doubt_.replication.mean() > 3 * stable.doubt_.replication.mean()
+
+
+def test_noise_takes_no_part_and_gets_no_label():
+    X = np.vstack([make_blobs(150, 2, centers=[[0, 0], [9, 0]], random_state=0)[0], [[60.0, 60]] * 1])
+    scattered = np.random.default_rng(0).uniform(20, 200, size=(14, 2))
+    model = ConformalClusterer(
+        HDBSCAN(min_cluster_size=20, copy=True), n_replications=2, n_neighbors=5, random_state=0
+    ).fit(np.vstack([X, scattered]))
+    assert model.n_clusters_ == 2
+    assert model.labels_[-1] == -1
+    assert set(np.unique(model.labels_[:150])) == {0, 1}
+
+
+def test_many_clusters_have_few_nested_sets():
+    X, _ = make_blobs(600, 2, centers=14, cluster_std=2.5, random_state=0)
+    model = ConformalClusterer(KMeans(14, n_init=1), n_replications=2, random_state=0).fit(X)
+    assert set(np.unique(model.focal_sets_.sizes)) <= {0, 1, 2, 3, 14}
+    sets = model.predict_set(X)
+    assert (sets <= model.predict_mass(X).verdict(0.9).candidates).all()
+
+
+def test_names_of_rows_and_columns_are_kept():
+    frame = pd.DataFrame(blobs(90, 0)[0], columns=["a", "b"], index=[f"s{k}" for k in range(90)])
+    model = ConformalClusterer(KMeans(3), n_replications=1, random_state=0).fit(frame)
+    assert model.credal_partition_.object_names[0] == "s0"
+    assert model.predict_mass(frame[5:7]).object_names == ("s5", "s6")
+    assert list(model.feature_names_in_) == ["a", "b"]
+
+
+def test_doubt_is_told_in_words(fitted):
+    doubt = fitted.doubt_
+    texts = {kind: doubt.describe(int(np.flatnonzero(doubt.kinds == kind)[0])) for kind in ("sure", "overlap")}
+    assert "is in cluster" in texts["sure"]
+    assert "is torn between the clusters" in texts["overlap"]
+    assert "More samples would not help" in texts["overlap"]
+    far = ConformalClusterer(KMeans(3), n_replications=1, random_state=0).fit(
+        np.vstack([blobs(200, 0)[0], [[30, 30]]])
+    )
+    assert far.doubt_.describe(200).startswith("Sample 200 is an outlier: 0.5 % of the samples")
+    assert sum(far.doubt_.counts().values()) == 201
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"coverage": 0.995}, r"coverage must be below 1 - outlier_level = 0.99, got 0.995"),
+        ({"coverage": 0}, "coverage must be a number above 0"),
+        ({"method": "jackknife"}, "method must be one of"),
+        ({"labels": "soft"}, "labels must be one of"),
+        ({"labels": "drawn"}, "labels='drawn' needs an estimator with predict_mass or predict_proba"),
+        ({"n_replications": 0}, "n_replications must be a whole number of at least 1"),
+        ({"outlier_level": 0.5}, "outlier_level must be a number"),
+        ({"estimator": KMeans}, "estimator must be a clusterer such as"),
+        ({"estimator": StandardScaler()}, "estimator must be a clusterer, got StandardScaler"),
+        ({"estimator": RECM(3, metric="precomputed")}, "estimator must take rows of features"),
+        ({"estimator": HDBSCAN(min_cluster_size=80, copy=True)}, "takes all samples for noise"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        ConformalClusterer(**{"estimator": KMeans(3), **parameters}).fit(blobs(90, 0)[0])
+
+
+def test_data_that_are_elsewhere_are_refused():
+    with pytest.raises(ValueError, match="needs data in memory"):
+        ConformalClusterer(KMeans(3)).fit("data.parquet")
