@@ -16,6 +16,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from evlearn.conformal import ConformalClusterer
+from evlearn.plotting import KindsOfDoubtDisplay
 
 X, y = load_digits(return_X_y=True)
 clusterer = make_pipeline(PCA(20, random_state=0), KMeans(10, n_init=3))
@@ -26,21 +27,16 @@ print(doubt.counts())
 # %%
 # Where the doubt comes from. k-means has a sharp border, so that overlap is not seen; what is seen is where the
 # border moves when the samples change.
-plane = PCA(2, random_state=0).fit_transform(X)
-colours = {"sure": "0.8", "replication": "tab:orange", "outlier": "tab:red"}
-figure, axes = plt.subplots(figsize=(6, 5), layout="constrained")
-for kind, colour in colours.items():
-    chosen = doubt.kinds == kind
-    axes.scatter(*plane[chosen].T, s=12, color=colour, label=f"{kind}: {chosen.sum()}")
-axes.set(xlabel="first component", ylabel="second component", title="Handwritten digits, coverage 90 %")
-axes.legend()
+display = KindsOfDoubtDisplay.from_estimator(model, X)
+display.ax_.set_title("Handwritten digits, coverage 90 %")
+plt.show()
 
 # %%
 # The classes are known here, and were not used. Digits that are not the majority of their cluster are rarer among
 # the sure ones.
 majority = np.array([np.bincount(y[model.labels_ == k]).argmax() for k in range(10)])
 wrong = majority[model.labels_] != y
-for kind in colours:
+for kind in ("sure", "replication", "outlier"):
     print(f"{kind:<12} {100 * wrong[doubt.kinds == kind].mean():5.1f} % are not the majority of their cluster")
 
 # %%

@@ -14,6 +14,7 @@ from evlearn.plotting.delta_bel_display import DeltaBelDisplay
 from evlearn.plotting.dominance_display import DominanceDisplay
 from evlearn.plotting.doubt_display import DoubtDisplay
 from evlearn.plotting.interval_display import IntervalDisplay
+from evlearn.plotting.kinds_of_doubt_display import KindsOfDoubtDisplay
 from evlearn.plotting.masses_display import MassesDisplay
 from evlearn.plotting.objective_display import ObjectiveDisplay
 from evlearn.plotting.partition_display import CredalPartitionDisplay
@@ -30,6 +31,7 @@ __all__ = [
     "DominanceDisplay",
     "DoubtDisplay",
     "IntervalDisplay",
+    "KindsOfDoubtDisplay",
     "MassContourDisplay",
     "MassesDisplay",
     "ObjectiveDisplay",
