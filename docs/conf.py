@@ -80,7 +80,7 @@ def check_example_times(app, exception):
     if slow:
         raise SphinxError(
             f"{'; '.join(slow)}: every example must run in {most_seconds_of_an_example} s. "
-            "Take fewer objects, fewer starts or a larger tol."
+            "Take fewer samples, fewer starts or a larger tol."
         )
 
 

@@ -2,8 +2,8 @@
 Asking about pairs in doubt
 ===========================
 
-Nobody has labels, but somebody can say of two objects whether they belong together. Which two should one ask?
-`~evlearn.active.ActiveClustering` asks about objects that the clusterer cannot place.
+Nobody has labels, but somebody can say of two samples whether they belong together. Which two should one ask?
+`~evlearn.active.ActiveClustering` asks about samples that the clusterer cannot place.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ print(learner.ask().why)
 # %%
 # Here the true labels answer. The pictures show the result after 0, 25 and 50 questions, with its adjusted Rand
 # index and what was asked: solid lines were answered "same", dashed ones "different". One end of a line is the
-# object in doubt, the other stands for a cluster. Questions begin where distances cut the bananas in two.
+# sample in doubt, the other stands for a cluster. Questions begin where distances cut the bananas in two.
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained", sharex=True, sharey=True)
 for ax, asked in zip(axes, (0, 25, 50), strict=True):

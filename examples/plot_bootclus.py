@@ -2,7 +2,7 @@
 BootClus: doubt that can be checked
 ===================================
 
-A mixture model gives each pair of objects a probability of being in the same cluster. How far can it be trusted?
+A mixture model gives each pair of samples a probability of being in the same cluster. How far can it be trusted?
 `~evlearn.cluster.BootClus` fits the model again to many resamples of the data and looks how much the probability
 wavers. The result promises something that can be checked: for about 90 % of all pairs the true probability lies
 between belief and plausibility. Here data are generated, so that the truth is known. :doc:`/guide/bootclus` tells
@@ -27,8 +27,8 @@ print(model.mixture_.model_)
 print(model.credal_partition_.summary())
 
 # %%
-# The partition, and how much mass each object has on sets of two clusters. This mass is the doubt that comes from
-# having few data: with ten times as many objects it is about a third, although clusters overlap as before. That
+# The partition, and how much mass each sample has on sets of two clusters. This mass is the doubt that comes from
+# having few data: with ten times as many samples it is about a third, although clusters overlap as before. That
 # they overlap is shown by masses on single clusters: 0.6 and 0.4, say, and more there is not to know.
 
 many, _, _ = make_gaussian_mixture(2, 3000, random_state=2)
@@ -41,18 +41,18 @@ first.set(title="sure (filled) and torn (hollow)", xlabel="", ylabel="")
 for axes, rows, fitted in zip(others, (X, many), (model, larger), strict=True):
     doubt = fitted.masses_[:, fitted.focal_sets_.sizes == 2].sum(axis=1)
     dots = axes.scatter(*rows.T, c=doubt, s=10, cmap="viridis_r", vmin=0, vmax=1, linewidths=0)
-    axes.set_title(f"doubt, {len(rows)} objects")
+    axes.set_title(f"doubt, {len(rows)} samples")
 figure.colorbar(dots, ax=others, label="mass on sets of two clusters")
 plt.show()
 
 # %%
-# Four pairs of objects
+# Four pairs of samples
 # ---------------------
 #
-# What BootClus does, by hand: draw objects with replacement, fit the model again from where the first fit ended,
+# What BootClus does, by hand: draw samples with replacement, fit the model again from where the first fit ended,
 # and ask for the probability of *the same cluster*. That of a pair is spread as the histogram shows (Figure 8 of
 # the paper). The interval of the pair runs between two percentiles. Belief and plausibility come from the mass
-# functions of both objects, and are near to its bounds for most pairs. The truth would be unknown in practice.
+# functions of both samples, and are near to its bounds for most pairs. The truth would be unknown in practice.
 
 intervals = model.intervals_
 truth = same_cluster_probability(posterior, intervals.pairs)
@@ -80,7 +80,7 @@ for axes, pair, values in zip(grid.flat, chosen, np.array(same).T, strict=True):
     ):
         for number, bound in enumerate(bounds):
             axes.axvline(bound, color=colour, linestyle=style, label=name if number == 0 else None)
-    axes.set(title="objects {} and {}".format(*intervals.pairs[pair]), yticks=[])
+    axes.set(title="samples {} and {}".format(*intervals.pairs[pair]), yticks=[])
     axes.set_xlabel("probability of the same cluster")
 grid[0, 0].legend(fontsize="small")
 plt.show()

@@ -32,9 +32,9 @@ for name, model in models.items():
     print(model.credal_partition_.summary(), end="\n\n")
 
 # %%
-# With ECM, many objects of the middle cluster give mass to the set of the two *outer* clusters: the point halfway
-# between these is where cluster 1 lives, and both share its objects. The prototype of cluster 1 is pushed
-# aside. With CCM, the middle cluster keeps its objects, and only objects between neighbours are torn.
+# With ECM, many samples of the middle cluster give mass to the set of the two *outer* clusters: the point halfway
+# between these is where cluster 1 lives, and both share its samples. The prototype of cluster 1 is pushed
+# aside. With CCM, the middle cluster keeps its samples, and only samples between neighbours are torn.
 
 figure, grid = plt.subplots(2, 1, figsize=(8, 6.4), layout="constrained", sharex=True)
 for axes, (name, model) in zip(grid, models.items(), strict=True):
@@ -44,7 +44,7 @@ for axes, (name, model) in zip(grid, models.items(), strict=True):
 plt.show()
 
 # %%
-# How the mass of the middle cluster is shared, on average of its objects:
+# How the mass of the middle cluster is shared, on average of its samples:
 
 figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for number, (name, model) in enumerate(models.items()):
@@ -57,9 +57,9 @@ axes.legend(frameon=False)
 plt.show()
 
 # %%
-# The reason is the distance to a set, here {0,2}, of an object at the place of the middle cluster. For ECM it is
+# The reason is the distance to a set, here {0,2}, of a sample at the place of the middle cluster. For ECM it is
 # the distance to the centre of the two prototypes, which is nothing. For CCM it is a mean of that and of the
-# distances to the prototypes themselves: an object belongs to a set only if it is near to *all* of its clusters.
+# distances to the prototypes themselves: a sample belongs to a set only if it is near to *all* of its clusters.
 # The picture shows what it costs to belong to {1} and to {0,2} along the row.
 
 place = np.linspace(-2, 10, 300)
@@ -75,7 +75,7 @@ grid[1].legend(frameon=False)
 plt.show()
 
 # %%
-# So why not always CCM? An object halfway between two clusters is at no distance from their set in ECM, and gives
-# it all its mass. In CCM it is nearly as far from the set as from either cluster: fewer objects are torn, and less
+# So why not always CCM? A sample halfway between two clusters is at no distance from their set in ECM, and gives
+# it all its mass. In CCM it is nearly as far from the set as from either cluster: fewer samples are torn, and less
 # clearly, and on a long bridge they may become outliers. CCM is the one to try first; take ECM if you want to see
-# all objects between clusters.
+# all samples between clusters.

@@ -2,8 +2,8 @@
 CECM: which clusters do you mean?
 =================================
 
-Four groups of objects, and two clusters wanted. Left and right, or bottom and top? The data do not say, but a few
-pairs of objects that belong together, or do not, can. `~evlearn.cluster.CECM` is evidential c-means that listens
+Four groups of samples, and two clusters wanted. Left and right, or bottom and top? The data do not say, but a few
+pairs of samples that belong together, or do not, can. `~evlearn.cluster.CECM` is evidential c-means that listens
 to such constraints.
 """
 
@@ -59,8 +59,8 @@ for axes, (name, given) in zip(grid, cases.items(), strict=True):
 plt.show()
 
 # %%
-# Masses tell more than labels. Objects in constraints become surer than their distances make them, and the others
-# follow the prototypes. Ten constraints were enough for nearly all of the 200 objects:
+# Masses tell more than labels. Samples in constraints become surer than their distances make them, and the others
+# follow the prototypes. Ten constraints were enough for nearly all of the 200 samples:
 
 for name, given in constraints.items():
     model = CECM(n_clusters=2, metric="adaptive", n_init=10, random_state=0).fit(X, constraints=given)
@@ -93,6 +93,6 @@ axes.legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# With round clusters, constraints are met by their own objects, but hardly change what is said about new ones: the
+# With round clusters, constraints are met by their own samples, but hardly change what is said about new ones: the
 # border between two prototypes is straight and halfway, wherever they are. With adaptive metrics they show how the
-# clusters lie, and new objects profit.
+# clusters lie, and new samples profit.

@@ -15,7 +15,7 @@ from evlearn.datasets import make_fourclass
 from evlearn.plotting import ClusterNumberDisplay, DeltaBelDisplay
 
 # %%
-# Three data sets of 400 objects: four clusters that overlap, four that stand apart, and none at all.
+# Three data sets of 400 samples: four clusters that overlap, four that stand apart, and none at all.
 
 random = np.random.default_rng(0)
 centres = np.array([[0, 0], [6, 0], [0, 6], [6, 6]])
@@ -31,7 +31,7 @@ for ax, (name, X) in zip(axes, data.items(), strict=True):
 plt.show()
 
 # %%
-# Average nonspecificity tells how much a partition leaves open. With too few clusters, objects lie between
+# Average nonspecificity tells how much a partition leaves open. With too few clusters, samples lie between
 # centres; with too many, they are torn between neighbours. So the smallest value is suggested. We ask ECM
 # twice: with parameters chosen for the first data set, and with ``alpha=1``. All else is as in
 # the paper; the defaults find four in the first two data sets.
@@ -80,10 +80,10 @@ plt.show()
 # %%
 # What to do, then? `~evlearn.model_selection.select_n_clusters` asks samples of the data and tells how many of
 # them agree (see :doc:`/guide/model_selection`). Try several parameters, and trust a number that stays. Look at
-# the partition: many objects that are torn between the same two clusters say that these may be one. And ask in
+# the partition: many samples that are torn between the same two clusters say that these may be one. And ask in
 # another way: the δ-Bel graph needs no fit (see :doc:`/guide/belief_peaks`). It finds the four clusters also
 # where they overlap. Where there are none it has peaks too, but they come down in steps, and no wide gap sets
-# them apart from the other objects.
+# them apart from the other samples.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
 for ax, (title, X) in zip(axes, data.items(), strict=True):

@@ -22,7 +22,7 @@ X, truth = make_fourclass(300, random_state=0)
 # %%
 # A rough partition from intervals of probabilities: the mixture is fitted to twenty resamples of the data,
 # starting at the same means so that clusters keep their numbers. A cluster remains a candidate for an
-# object if its largest probability is not below the smallest probability of any other.
+# sample if its largest probability is not below the smallest probability of any other.
 
 mixture = GaussianMixture(4, covariance_type="spherical", random_state=0).fit(X)
 random = np.random.default_rng(0)

@@ -30,7 +30,7 @@ def draw(ax, X, y, title):
 figure, axes = plt.subplots(2, 2, figsize=(8, 7.6), layout="constrained")
 butterfly = load_butterfly()
 axes[0, 0].scatter(*butterfly.data.T, c="#000000", s=18)
-for number, point in zip(butterfly.object_names, butterfly.data, strict=True):
+for number, point in zip(butterfly.sample_names, butterfly.data, strict=True):
     axes[0, 0].annotate(number, point, xytext=(3, 4), textcoords="offset points", fontsize=8)
 axes[0, 0].set(title="load_butterfly()", aspect="equal", xlim=(-6.5, 12), ylim=(-6, 12))
 draw(axes[0, 1], *make_fourclass(random_state=0), "make_fourclass()")
@@ -39,7 +39,7 @@ draw(axes[1, 1], *make_circles(random_state=0), "make_circles()")
 plt.show()
 
 # %%
-# The Gaussian mixtures come with the true probabilities of the components. In the picture an object is
+# The Gaussian mixtures come with the true probabilities of the components. In the picture a sample is
 # paler the less its most probable component stands out.
 
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained", sharex=True, sharey=True)
@@ -59,12 +59,12 @@ for mixture, ax in zip((1, 2, 3), axes, strict=True):
 plt.show()
 
 # %%
-# From these follows the probability that two objects come from the same component: what a calibrated credal
+# From these follows the probability that two samples come from the same component: what a calibrated credal
 # partition has to enclose between belief and plausibility.
 
 order = np.argsort(y, kind="stable")
 figure, ax = plt.subplots(figsize=(4.6, 3.8), layout="constrained")
 image = ax.imshow(same_cluster_probability(posterior[order]), cmap="viridis", vmin=0, vmax=1)
-ax.set(title="mixture 3: same component", xlabel="object, by component", ylabel="object, by component")
+ax.set(title="mixture 3: same component", xlabel="sample, by component", ylabel="sample, by component")
 figure.colorbar(image, label="probability")
 plt.show()

@@ -2,7 +2,7 @@
 Classifiers that know what they do not know
 ===========================================
 
-An ordinary classifier gives every place of the plane to some class, also places where it has never seen an object.
+An ordinary classifier gives every place of the plane to some class, also places where it has never seen a sample.
 The classifiers of ``evlearn.classify`` can answer with several classes where evidence is thin, and say far from
 the data that they know nothing.
 """

@@ -2,7 +2,7 @@
 How many clusters? Look for peaks
 =================================
 
-Before clustering one has to say how many clusters there are. A picture helps: the δ-Bel graph shows which objects
+Before clustering one has to say how many clusters there are. A picture helps: the δ-Bel graph shows which samples
 look like centres. Here it finds four, and a clustering method starts from them. All it needs is distances; what a
 "degree of belief" is comes along the way.
 """
@@ -14,7 +14,7 @@ from evlearn.datasets import make_fourclass
 from evlearn.plotting import CredalPartitionDisplay, DeltaBelDisplay
 
 # %%
-# The data: 400 objects with two attributes. There are four groups, with much overlap and some strays. We will not
+# The data: 400 samples with two features. There are four groups, with much overlap and some strays. We will not
 # use the true groups; imagine that nobody knows them.
 
 X, y = make_fourclass(400, random_state=0)
@@ -24,14 +24,14 @@ axes.set(aspect="equal", xlabel="feature 0", ylabel="feature 1")
 plt.show()
 
 # %%
-# What makes an object the centre of a cluster? Two things:
+# What makes a sample the centre of a cluster? Two things:
 #
 # - Its neighbours are close by. Each of the 50 nearest neighbours is a witness that says "this is a centre", the
 #   louder the nearer it is. Together they give a degree of belief, ``bel``, from 0 (nobody says so) to 1.
-# - No better centre is near. ``delta`` is the distance to the nearest object of larger belief. Inside a cluster
+# - No better centre is near. ``delta`` is the distance to the nearest sample of larger belief. Inside a cluster
 #   that is a small step. For the centre, it is the long way to another cluster.
 #
-# `~evlearn.cluster.delta_bel` computes both, and ``peaks`` chooses the objects that stand out.
+# `~evlearn.cluster.delta_bel` computes both, and ``peaks`` chooses the samples that stand out.
 
 graph = delta_bel(X, n_neighbors=50)
 peaks = graph.peaks()
@@ -39,14 +39,14 @@ for number, peak in enumerate(peaks):
     print(f"peak {number}: object {peak:>3}, belief {graph.bel[peak]:.2f}, delta {graph.delta[peak]:.1f}")
 
 # %%
-# In the picture the four peaks are far from the crowd, at the upper right. The object at the upper left is far
+# In the picture the four peaks are far from the crowd, at the upper right. The sample at the upper left is far
 # from all others, but nobody believes it to be a centre: it is an outlier.
 
 DeltaBelDisplay.from_delta_bel(graph)
 plt.show()
 
 # %%
-# The choice was not made by hand. The score of an object is its belief times its delta, and the scores drop to a
+# The choice was not made by hand. The score of a sample is its belief times its delta, and the scores drop to a
 # sixth after the fourth; the largest drop gives the number of peaks. Always look: where the drop is not clear, the
 # number is not either. You can also say what you see, as in ``graph.peaks(min_bel=0.4, min_delta=2)``.
 
@@ -54,14 +54,14 @@ scores = graph.scores[graph.peaks(n_peaks=12)]
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 axes.semilogy(range(1, 13), scores, "o-", color="0.45")
 axes.semilogy(range(1, len(peaks) + 1), scores[: len(peaks)], "o", color="#D55E00", markersize=8)
-axes.set(xlabel="objects, best first", ylabel="score", xticks=range(1, 13), yticks=[0.5, 1, 2, 5], ylim=(0.35, 8))
+axes.set(xlabel="samples, best first", ylabel="score", xticks=range(1, 13), yticks=[0.5, 1, 2, 5], ylim=(0.35, 8))
 axes.set_yticklabels(["0.5", "1", "2", "5"])
 axes.minorticks_off()
 plt.show()
 
 # %%
-# Does the number of neighbours matter? It should be some tens, and not more than there are objects in the smallest
-# cluster. From 20 to 120 neighbours there are four peaks. With 10, belief follows chance; with 200, each object
+# Does the number of neighbours matter? It should be some tens, and not more than there are samples in the smallest
+# cluster. From 20 to 120 neighbours there are four peaks. With 10, belief follows chance; with 200, each sample
 # has neighbours in several clusters, and the peaks melt into one.
 
 figure, grid = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained", sharey=True)
@@ -73,7 +73,7 @@ plt.show()
 
 # %%
 # Now the clusters. `~evlearn.cluster.ECM` is a relative of k-means that starts with the peaks as centres and moves
-# them. Its result is a credal partition: most objects are sure of their cluster, others are torn between two or
+# them. Its result is a credal partition: most samples are sure of their cluster, others are torn between two or
 # more, or belong to none. Numbers and colours are those of the peaks.
 
 model = ECM(n_clusters=len(peaks), init=X[peaks]).fit(X)

@@ -3,7 +3,7 @@ Saying much, or saying nothing wrong
 ====================================
 
 A partition may be wrong, or leave open what it does not know. Two numbers tell how much of both: consistency with
-the true classes, which falls with every pair of objects that is said wrongly, and nonspecificity, which grows with
+the true classes, which falls with every pair of samples that is said wrongly, and nonspecificity, which grows with
 every pair of which nothing is said. `~evlearn.plotting.DominanceDisplay` draws one against the other.
 """
 
@@ -20,7 +20,7 @@ X, truth = make_fourclass(300, random_state=0)
 
 # %%
 # Partitions of all kinds: hard ones, probabilities, credal ones, and rough ones made of these, which keep for each
-# object the set of clusters that it may belong to.
+# sample the set of clusters that it may belong to.
 
 ecm = ECM(n_clusters=4, random_state=0).fit(X).credal_partition_
 ccm = CCM(n_clusters=4, random_state=0).fit(X).credal_partition_

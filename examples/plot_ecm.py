@@ -2,8 +2,8 @@
 ECM: k-means with doubt and outliers
 ====================================
 
-k-means puts every object into one cluster. `~evlearn.cluster.ECM`, evidential c-means, works in the same way,
-with a centre for each cluster, but an object between clusters may belong to a *set* of clusters, and an object
+k-means puts every sample into one cluster. `~evlearn.cluster.ECM`, evidential c-means, works in the same way,
+with a centre for each cluster, but a sample between clusters may belong to a *set* of clusters, and a sample
 far from all to none. This example needs k-means only; what a "mass" is comes along the way.
 """
 
@@ -15,7 +15,7 @@ from evlearn.cluster import ECM
 from evlearn.plotting import CredalPartitionDisplay
 
 # %%
-# The data: three round clusters of 150 objects, twenty objects along the way from each cluster to the next, and
+# The data: three round clusters of 150 samples, twenty samples along the way from each cluster to the next, and
 # six far from everything.
 
 random = np.random.default_rng(5)
@@ -29,7 +29,7 @@ strays = np.array([[-4, 5], [-3, 6], [9.5, 5.5], [10, 4], [-4, -3.5], [10, -3.5]
 X = np.vstack([*clusters, *bridges, strays])
 
 # %%
-# First k-means. Every object gets a cluster, the six strays as well, and nothing tells them from the others.
+# First k-means. Every sample gets a cluster, the six strays as well, and nothing tells them from the others.
 
 labels = KMeans(3, n_init=10, random_state=0).fit_predict(X)
 figure, axes = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
@@ -46,7 +46,7 @@ model.credal_partition_.summary()
 
 # %%
 # Filled markers are sure of their cluster. Hollow ones are torn: the bridges. Black crosses are outliers. Solid
-# lines surround the objects that surely belong to a cluster, dashed lines those that possibly do.
+# lines surround the samples that surely belong to a cluster, dashed lines those that possibly do.
 
 figure, axes = plt.subplots(figsize=(9, 4.8), layout="constrained")
 CredalPartitionDisplay.from_estimator(model, X, ax=axes)
@@ -54,16 +54,16 @@ axes.set(aspect="equal", title="ECM")
 plt.show()
 
 # %%
-# Where does this come from? An object has one unit of mass, which it shares out among sets of clusters. A set gets
-# the more the nearer the object is to its centre. The centre of a single cluster is its prototype; that of two
+# Where does this come from? A sample has one unit of mass, which it shares out among sets of clusters. A set gets
+# the more the nearer the sample is to its centre. The centre of a single cluster is its prototype; that of two
 # clusters is the point halfway between their prototypes; the empty set ∅, for outliers, is at the same distance
-# ``delta`` from everyone. Three objects: in a cluster, on a bridge, far out.
+# ``delta`` from everyone. Three samples: in a cluster, on a bridge, far out.
 
 frame = model.credal_partition_.to_frame()
 frame.iloc[[0, 450, 510]].round(2)
 
 # %%
-# Without ``delta``, the distance is taken that 95 of 100 pairs of objects do not exceed. That is on the safe side:
+# Without ``delta``, the distance is taken that 95 of 100 pairs of samples do not exceed. That is on the safe side:
 # here it is more than the distance between two clusters, and nobody is an outlier. If it is too low, the rims of
 # the clusters are lost. Starting from the centres that we have, clusters keep their numbers and colours.
 
@@ -76,14 +76,14 @@ for axes, delta in zip(grid, ("auto", 3, 1), strict=True):
 plt.show()
 
 # %%
-# ``alpha`` says how much it costs to be torn: with a larger one, fewer objects are.
+# ``alpha`` says how much it costs to be torn: with a larger one, fewer samples are.
 
 for alpha in (0.5, 1, 2, 4):
     other = ECM(n_clusters=3, delta=3, alpha=alpha, random_state=0).fit(X)
-    print(f"alpha {alpha:<3}: {other.credal_partition_.summary().n_torn:>3} of {len(X)} objects are torn")
+    print(f"alpha {alpha:<3}: {other.credal_partition_.summary().n_torn:>3} of {len(X)} samples are torn")
 
 # %%
-# New objects are judged by the same rule, so the model maps the whole plane: the share of mass that is on single
+# New samples are judged by the same rule, so the model maps the whole plane: the share of mass that is on single
 # clusters, on several clusters, and on none.
 
 horizontal, vertical = np.meshgrid(np.linspace(-6, 12, 180), np.linspace(-6, 9, 150))

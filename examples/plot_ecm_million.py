@@ -1,9 +1,9 @@
 """
-A million objects with outliers
+A million samples with outliers
 ===============================
 
 An iteration of `~evlearn.cluster.ECM` takes about as long as one of k-means: some seconds are enough for a
-million objects on a small machine. A million markers would be a blot, so the pictures show densities.
+million samples on a small machine. A million markers would be a blot, so the pictures show densities.
 """
 
 import time
@@ -27,7 +27,7 @@ for start, end in ((centres[0], centres[1]), (centres[2], centres[4])):
 parts.append(random.uniform([-16, -16], [20, 16], size=(20_000, 2)))
 X = np.concatenate(parts).astype(np.float32)
 random.shuffle(X)
-print(f"{len(X):,} objects, {X.nbytes / 2**20:.0f} MB")
+print(f"{len(X):,} samples, {X.nbytes / 2**20:.0f} MB")
 
 # %%
 # With six clusters there are 64 sets. ``focal_sets="neighbor_pairs"`` asks for less: a first fit without pairs,
@@ -56,7 +56,7 @@ print(model.masses_.shape, model.masses_.dtype, f"{model.masses_.nbytes / 2**20:
 
 # %%
 # Where are the sure, the torn and the outliers? Darker is denser; the scale is logarithmic, or only the clusters
-# would be seen. Around each cluster there is a disc of radius ``delta``; outside of all of them objects are
+# would be seen. Around each cluster there is a disc of radius ``delta``; outside of all of them samples are
 # outliers.
 
 verdict = model.credal_partition_.verdict()
@@ -68,18 +68,18 @@ for axes, (name, chosen) in zip(grid, kinds.items(), strict=True):
     axes.scatter(*model.cluster_centers_.T, s=50, marker="*", color="#D55E00", edgecolors="white", linewidths=0.6)
     axes.set(title=f"{chosen.sum():,} {name}", aspect="equal", xlabel="feature 0")
 grid[0].set_ylabel("feature 1")
-figure.colorbar(image, ax=grid, label="objects in a cell", shrink=0.85)
+figure.colorbar(image, ax=grid, label="samples in a cell", shrink=0.85)
 plt.show()
 
 # %%
-# The same from the side: how many objects have how much mass on the empty set? Most have little; the strays make a
+# The same from the side: how many samples have how much mass on the empty set? Most have little; the strays make a
 # hump of their own.
 
 figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
 axes.hist(model.masses_[:, 0], bins=100, color="0.35")
-axes.set(yscale="log", xlabel="mass of the empty set", ylabel="objects")
+axes.set(yscale="log", xlabel="mass of the empty set", ylabel="samples")
 plt.show()
 
 # %%
-# Ten or a hundred million objects are no different, but for the time: data larger than memory are read from
+# Ten or a hundred million samples are no different, but for the time: data larger than memory are read from
 # Parquet files or from Dask; see :doc:`plot_large_data`.

@@ -48,7 +48,7 @@ D = np.array([[edits(first, second) for second in words] for first in words], dt
 
 model = ECMdd(n_clusters=3, metric="precomputed", alpha=1, beta=1.7, delta=2.2, n_init=20, random_state=0).fit(D)
 names = [words[k] for k in model.medoid_indices_[:3]]
-partition = model.credal_partition_.rename(object_names=words, cluster_names=names)
+partition = model.credal_partition_.rename(sample_names=words, cluster_names=names)
 partition.summary()
 
 # %%
@@ -78,5 +78,5 @@ plt.show()
 
 new = ["nationals", "clack", "xylophone"]
 to_known = np.array([[edits(word, known) for known in words] for word in new], dtype=float)
-predicted = model.predict_mass(to_known).rename(object_names=new, cluster_names=names)
+predicted = model.predict_mass(to_known).rename(sample_names=new, cluster_names=names)
 predicted.to_frame()[["cluster", "assignment"]]

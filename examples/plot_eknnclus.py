@@ -3,7 +3,7 @@ EK-NNclus: clusters without saying how many
 ===========================================
 
 Fifteen clusters of different sizes, and nobody says that they are fifteen. `~evlearn.cluster.EKNNClus` lets every
-object ask its nearest neighbours for their labels, again and again, until nobody wants to change. The labels that
+sample ask its nearest neighbours for their labels, again and again, until nobody wants to change. The labels that
 survive are the clusters.
 """
 
@@ -23,7 +23,7 @@ places += random.uniform(-1.2, 1.2, size=places.shape)
 X, y = make_blobs(1500, centers=places, cluster_std=random.uniform(0.6, 1.3, size=15), random_state=0)
 
 # %%
-# Each object asks 100 neighbours. With ``q=0.9``, support reaches far: nine of ten neighbours give more than 1/e
+# Each sample asks 100 neighbours. With ``q=0.9``, support reaches far: nine of ten neighbours give more than 1/e
 # of the largest possible support.
 
 model = EKNNClus(n_neighbors=100, q=0.9, random_state=0).fit(X)
@@ -73,7 +73,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# New objects ask their neighbours too. One in the middle of a cluster is sure; one far from all has nearly all of
+# New samples ask their neighbours too. One in the middle of a cluster is sure; one far from all has nearly all of
 # its mass on the set of all clusters: it could be anything.
 
 new = np.array([places[0], places[:2].mean(axis=0), [12.0, 60.0]])

@@ -2,7 +2,7 @@
 Several clusterings, one answer
 ===============================
 
-Three methods give three partitions of the same objects. Which objects do they agree about? Clusters have other
+Three methods give three partitions of the same samples. Which samples do they agree about? Clusters have other
 numbers in each of them, but "are these two in the same cluster?" has an answer in all. `~evlearn.ensemble`
 combines these answers, and finds the credal partition that gives them again. Where the methods agree it is sure;
 where they do not, it is torn.
@@ -69,7 +69,7 @@ plt.show()
 # As an estimator
 # ---------------
 #
-# `~evlearn.ensemble.CredalEnsemble` takes unfitted clusterers, fits them, and predicts for new objects, if all of
+# `~evlearn.ensemble.CredalEnsemble` takes unfitted clusterers, fits them, and predicts for new samples, if all of
 # its members can.
 
 ensemble = CredalEnsemble([KMeans(4, n_init=5), GaussianMixture(4), KMeans(5, n_init=5)], random_state=0).fit(X)

@@ -2,7 +2,7 @@
 EVCLUS with constraints: the bananas
 ====================================
 
-Two intertwined clusters that are not compact. Distances alone do not show them. Constraints do: pairs of objects
+Two intertwined clusters that are not compact. Distances alone do not show them. Constraints do: pairs of samples
 known to be in the same cluster (must-link), or in different ones (cannot-link).
 """
 

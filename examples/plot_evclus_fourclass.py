@@ -2,8 +2,8 @@
 EVCLUS on four overlapping clusters
 ===================================
 
-Four clusters with heavy tails: some objects lie between two clusters, some far from all.
-`~evlearn.cluster.EVCLUS` with pairs of clusters says which objects are torn between which clusters, and which
+Four clusters with heavy tails: some samples lie between two clusters, some far from all.
+`~evlearn.cluster.EVCLUS` with pairs of clusters says which samples are torn between which clusters, and which
 belong to none. The fitted model then maps the whole plane.
 """
 
@@ -21,8 +21,8 @@ model = EVCLUS(n_clusters=4, focal_sets="pairs", random_state=0).fit(X)
 model.credal_partition_.summary()
 
 # %%
-# Solid lines are the hulls of the objects that are sure of a cluster; dashed ones also hold those that may belong
-# to it. Where dashed lines overlap, objects are torn.
+# Solid lines are the hulls of the samples that are sure of a cluster; dashed ones also hold those that may belong
+# to it. Where dashed lines overlap, samples are torn.
 
 figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
 CredalPartitionDisplay.from_estimator(model, X, ax=axes)
@@ -30,17 +30,17 @@ axes.set(aspect="equal")
 plt.show()
 
 # %%
-# Errors are found among the objects that are not sure. The adjusted Rand index of the labels, for all objects
+# Errors are found among the samples that are not sure. The adjusted Rand index of the labels, for all samples
 # and for those that are sure:
 
 sure = model.credal_partition_.verdict().sure
-print(f"all {len(y)} objects: {adjusted_rand_score(y, model.labels_):.2f}")
+print(f"all {len(y)} samples: {adjusted_rand_score(y, model.labels_):.2f}")
 print(f"the {sure.sum()} sure ones: {adjusted_rand_score(y[sure], model.labels_[sure]):.2f}")
 
 # %%
-# New objects are compared with objects of the training set. Here they are the points of a grid. The first
+# New samples are compared with samples of the training set. Here they are the points of a grid. The first
 # picture shows the plausibility of each cluster, with lines at 0.2, 0.5 and 0.8 (the thickest), and the border
-# between the labels of ``predict`` in black. Outside, all plausibilities fall to zero: objects there would be
+# between the labels of ``predict`` in black. Outside, all plausibilities fall to zero: samples there would be
 # outliers. The second picture shows how many clusters ``predict_set`` leaves open.
 
 side = np.linspace(-6, 12, 181)

@@ -67,7 +67,7 @@ def cluster(dissimilarities, d0):
     model = EVCLUS(n_clusters=3, focal_sets="full", metric="precomputed", d0=d0, n_init=5, random_state=0)
     model.fit(dissimilarities)
     order = model.labels_[[0, 16, 32]]
-    return model, model.credal_partition_.permute_clusters(order).rename(cluster_names=heads, object_names=words)
+    return model, model.credal_partition_.permute_clusters(order).rename(cluster_names=heads, sample_names=words)
 
 
 plain_model, plain = cluster(distances, d0=10)
@@ -123,4 +123,4 @@ plt.show()
 new = ["mathemagics", "filosofy", "philomatics", "kangaroo"]
 to_training = np.array([[edit_distance(word, known) for known in words] for word in new]) ** 2.0
 predicted = model.predict_mass(to_training).permute_clusters(model.labels_[[0, 16, 32]])
-predicted.rename(cluster_names=heads, object_names=new).to_frame()[["cluster", "assignment"]]
+predicted.rename(cluster_names=heads, sample_names=new).to_frame()[["cluster", "assignment"]]

@@ -81,7 +81,7 @@ if __name__ == "__main__":
     difference = np.abs(on_cluster.cluster_centers_ - model.cluster_centers_).max()
     print(f"{frame.npartitions} partitions, prototypes differ by at most {difference:.0e}")
     print("labels, not computed yet:", on_cluster.labels_)
-    print("objects by cluster:", np.bincount(on_cluster.labels_.compute()))
+    print("samples by cluster:", np.bincount(on_cluster.labels_.compute()))
 
 # %%
 # The masses can be written to Parquet files, by the workers themselves, one file for each partition. The columns
@@ -92,7 +92,7 @@ if __name__ == "__main__":
     masses = dd.read_parquet(written)
     print(f"{len(list(written.iterdir()))} files with the columns", *masses.columns)
     outliers = (masses.idxmax(axis=1) == "∅").sum().compute()
-    print(f"{outliers:,} outliers among {len(masses):,} objects")
+    print(f"{outliers:,} outliers among {len(masses):,} samples")
 
 # %%
 # For a picture, one part is enough. The third file of masses belongs to the third file of data.
@@ -112,10 +112,10 @@ if __name__ == "__main__":
 # On a real cluster
 # -----------------
 #
-# - ``Client("tcp://scheduler:8786")``, or a cluster object of dask-jobqueue, dask-kubernetes or a provider, takes
+# - ``Client("tcp://scheduler:8786")``, or a cluster sample of dask-jobqueue, dask-kubernetes or a provider, takes
 #   the place of ``LocalCluster``. All else stays as it is.
 # - evidential-learn must be installed on the workers, in the same version.
-# - With Dask collections, data must be where all workers can read them, such as a shared file system or an object
+# - With Dask collections, data must be where all workers can read them, such as a shared file system or a sample
 #   store: ``dd.read_parquet("s3://...")``. A fit keeps them in the memory of the workers; together they need as
 #   much as the data in single or double precision, and some more for the tasks at hand.
 # - With a folder under ``joblib.parallel_config("dask")``, the temporary file must be seen by all workers. Open

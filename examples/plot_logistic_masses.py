@@ -19,9 +19,9 @@ X = np.where(y[:, None] == 1, 1.0, -1.0) + random.standard_normal((200, 2)) * 1.
 model = LogisticRegression().fit(X, y)
 
 # %%
-# Both attributes speak for class 1 where they are large, and for class 0 where they are small. On the dashed line
-# the probability is 0.5. In the middle it is so because both attributes have usual values and say little: mass on
-# both classes together, "nothing known", is large. In the corners one attribute speaks for a class and the other,
+# Both features speak for class 1 where they are large, and for class 0 where they are small. On the dashed line
+# the probability is 0.5. In the middle it is so because both features have usual values and say little: mass on
+# both classes together, "nothing known", is large. In the corners one feature speaks for a class and the other,
 # as loudly, for the other one: mass is on the single classes, half and half.
 
 side = np.linspace(-5, 5, 120)

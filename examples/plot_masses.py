@@ -2,7 +2,7 @@
 Masses, doubts, and how the fit went
 ====================================
 
-Three pictures that need no attributes: the masses of each object, who is torn between which clusters, and how
+Three pictures that need no features: the masses of each sample, who is torn between which clusters, and how
 the objective fell.
 """
 
@@ -13,18 +13,18 @@ from evlearn.datasets import load_butterfly, make_fourclass
 from evlearn.plotting import DoubtDisplay, MassesDisplay, ObjectiveDisplay
 
 # %%
-# Few objects are bars. Along the butterfly mass moves from one wing to the other; in between more of it is on
-# both, Ω. Object 12 has nearly all mass on the empty set: it is an outlier.
+# Few samples are bars. Along the butterfly mass moves from one wing to the other; in between more of it is on
+# both, Ω. Sample 12 has nearly all mass on the empty set: it is an outlier.
 
 butterfly = load_butterfly()
 model = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(butterfly.data)
-partition = model.credal_partition_.rename(object_names=butterfly.object_names)
+partition = model.credal_partition_.rename(sample_names=butterfly.sample_names)
 MassesDisplay.from_partition(partition)
 plt.show()
 
 # %%
-# Many objects are the rows of a heat map, sorted by their most plausible cluster. From top to bottom of each
-# cluster the mass goes from the cluster alone to sets of several: to which ones says where the object lies.
+# Many samples are the rows of a heat map, sorted by their most plausible cluster. From top to bottom of each
+# cluster the mass goes from the cluster alone to sets of several: to which ones says where the sample lies.
 
 X, _ = make_fourclass(2000, random_state=0)
 model = ECM(n_clusters=4, focal_sets="full", random_state=0).fit(X)

@@ -2,9 +2,9 @@
 Metric learning: a ring around a cluster
 ========================================
 
-Objects on opposite sides of a ring are as far apart as can be, and yet in one cluster. A clusterer that believes
+Samples on opposite sides of a ring are as far apart as can be, and yet in one cluster. A clusterer that believes
 in distances cannot find it. `~evlearn.metric_learning.KernelPCCA` learns other distances from a few pairs of
-objects that belong together or do not, and `~evlearn.metric_learning.KernelFDA` from a few labels. This is
+samples that belong together or do not, and `~evlearn.metric_learning.KernelFDA` from a few labels. This is
 Example 5 of :cite:t:`denoeux2021nnevclus`, with data of our own: the paper shows its data in a figure only.
 """
 
@@ -38,7 +38,7 @@ plt.show()
 
 # %%
 # One feature, learned from these pairs, tells the ring from what is inside it. So does one that is learned from
-# the labels of fifty objects. Linear features cannot.
+# the labels of fifty samples. Linear features cannot.
 
 labels = np.full(500, -1)
 chosen = np.random.default_rng(0).choice(500, size=50, replace=False)
@@ -67,7 +67,7 @@ grid[0].set_ylabel("learned feature")
 plt.show()
 
 # %%
-# The distances between all objects, those of the core first. Before, distances within the ring are the largest of
+# The distances between all samples, those of the core first. Before, distances within the ring are the largest of
 # all. Afterwards they are small, and large only between core and ring.
 
 feature = learned["KernelPCCA, 50 pairs"].transform(X)
@@ -75,7 +75,7 @@ figure, grid = plt.subplots(1, 2, figsize=(10.5, 4.8), layout="constrained")
 for axes, points, name in ((grid[0], X, "original attributes"), (grid[1], feature, "learned feature")):
     image = axes.imshow(pairwise_distances(points), cmap="viridis", interpolation="nearest")
     figure.colorbar(image, ax=axes, label="distance", shrink=0.9)
-    axes.set(title=name, xlabel="object", ylabel="object")
+    axes.set(title=name, xlabel="sample", ylabel="sample")
 plt.show()
 
 # %%

@@ -63,7 +63,7 @@ for axes, name in zip(grid.ravel(), ["EII", "VII", "VVI", "EEE", "VEV", "VVV"], 
 plt.show()
 
 # %%
-# Equal balls (EII), balls of different sizes (VII), ellipses along the attributes (VVI), equal ellipses (EEE),
+# Equal balls (EII), balls of different sizes (VII), ellipses along the features (VVI), equal ellipses (EEE),
 # equal shapes only (VEV), and ellipses with nothing in common (VVV). VVV fits nearly the same ellipses as VEV, and
 # pays for two parameters more.
 

@@ -2,7 +2,7 @@
 NN-EVCLUS: a network that knows what it has not seen
 ====================================================
 
-`~evlearn.neural.NNEVCLUS` trains a network to say which cluster an object belongs to, between which clusters it is
+`~evlearn.neural.NNEVCLUS` trains a network to say which cluster a sample belongs to, between which clusters it is
 torn, or that it belongs to none. Once trained, it says so about any place, at once. This is Example 4 of
 :cite:t:`denoeux2021nnevclus`, with its network and its outlier model; our data are another draw of the same kind.
 """
@@ -19,8 +19,8 @@ from evlearn.plotting import CredalPartitionDisplay, MassContourDisplay, Shepard
 X, y = make_fourclass(400, random_state=0)
 network = NNEVCLUS(
     n_clusters=4,
-    focal_sets="pairs",  # an object may be torn between two clusters
-    hidden_layer_sizes=(20,),
+    focal_sets="pairs",  # a sample may be torn between two clusters
+    network=(20,),
     outlier_model="svm",  # tells what is unlike the data
     tol=2e-3,
     random_state=0,
@@ -28,30 +28,30 @@ network = NNEVCLUS(
 network.credal_partition_.summary()
 
 # %%
-# The partition, Figure 10 of the paper. Filled objects are sure, hollow ones torn, crosses are outliers. Solid
-# lines hold the objects that surely belong to a cluster, dashed ones those that possibly do.
+# The partition, Figure 10 of the paper. Filled samples are sure, hollow ones torn, crosses are outliers. Solid
+# lines hold the samples that surely belong to a cluster, dashed ones those that possibly do.
 
 figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
 CredalPartitionDisplay.from_estimator(network, X, ax=axes)
-axes.set(aspect="equal", title="400 objects to learn from")
+axes.set(aspect="equal", title="400 samples to learn from")
 plt.show()
 
 # %%
 # How well was it learned?
 # ------------------------
 #
-# The loss says how far the conflicts of pairs of objects are from what their distances demand. EVCLUS chooses the
-# masses of each object freely, so its loss is lower than that of any network; both are means over all pairs. The
-# training starts from weights that imitate EVCLUS on 200 objects. From random weights, as in the paper, it takes
+# The loss says how far the conflicts of pairs of samples are from what their distances demand. EVCLUS chooses the
+# masses of each sample freely, so its loss is lower than that of any network; both are means over all pairs. The
+# training starts from weights that imitate EVCLUS on 200 samples. From random weights, as in the paper, it takes
 # longer; here it ends as low, but some random starts end in a poor minimum. These are Figures 9a and 9b. The paper
-# has 0.0056, and 0.0048 for EVCLUS, with its own draw of the data and a hundred partners for each object.
+# has 0.0056, and 0.0048 for EVCLUS, with its own draw of the data and a hundred partners for each sample.
 
 evclus = EVCLUS(n_clusters=4, focal_sets="pairs", loss="mse", d0=network.d0_, random_state=0).fit(X)
 by_chance = NNEVCLUS(**network.get_params()).set_params(init="random").fit(X)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
 for name, model, colour in (
-    ("from EVCLUS of 200 objects", network, "#0072B2"),
+    ("from EVCLUS of 200 samples", network, "#0072B2"),
     ("from random weights", by_chance, "#E69F00"),
 ):
     left.plot(model.objective_history_, color=colour, label=f"{name}: {model.objective_:.4f}")
@@ -62,10 +62,10 @@ ShepardDisplay.from_estimator(network, ax=right)
 plt.show()
 
 # %%
-# New objects
+# New samples
 # -----------
 #
-# A thousand objects of the same kind that the network has never seen, and twenty that are far from all others.
+# A thousand samples of the same kind that the network has never seen, and twenty that are far from all others.
 # They are judged in one pass: Figure 11.
 
 new, truth = make_fourclass(1000, random_state=1)
@@ -76,17 +76,17 @@ judged = network.predict_mass(everybody)
 
 figure, axes = plt.subplots(figsize=(9.5, 6), layout="constrained")
 CredalPartitionDisplay.from_partition(judged, everybody, ax=axes)
-axes.set(aspect="equal", title="1000 new objects, and 20 strangers in a circle")
+axes.set(aspect="equal", title="1000 new samples, and 20 strangers in a circle")
 plt.show()
 
 # %%
-# All strangers are found. The labels of new objects are as good as those of the training set:
+# All strangers are found. The labels of new samples are as good as those of the training set:
 
 print(f"strangers that are outliers: {judged.outliers()[1000:].sum()} of 20")
 print(f"least mass of the empty set of a stranger: {judged.masses[1000:, 0].min():.2f}")
 print(f"outliers among the others: {judged.outliers()[:1000].sum()} of 1000")
 print(f"adjusted Rand index, training set: {adjusted_rand_score(y, network.labels_):.2f}")
-print(f"adjusted Rand index, new objects: {adjusted_rand_score(truth, judged.to_hard()[:1000]):.2f}")
+print(f"adjusted Rand index, new samples: {adjusted_rand_score(truth, judged.to_hard()[:1000]):.2f}")
 
 # %%
 # What it says about every place

@@ -2,8 +2,8 @@
 NN-EVCLUS: a ring around a cluster
 ==================================
 
-A ring and a round cluster inside it. Distances mislead: opposite objects of the ring are farther from each other
-than from the core. Fifty pairs of objects, or the labels of fifty objects, are enough to put this right. First
+A ring and a round cluster inside it. Distances mislead: opposite samples of the ring are farther from each other
+than from the core. Fifty pairs of samples, or the labels of fifty samples, are enough to put this right. First
 another distance is learned from them, and then a network that follows it. This is Example 5 of
 :cite:t:`denoeux2021nnevclus`, with data of our own: the paper shows its data in a figure only.
 """
@@ -27,11 +27,11 @@ constraints
 # ----------------
 #
 # `~evlearn.metric_learning.KernelPCCA` learns a feature in which must-links are short and cannot-links long;
-# :doc:`plot_metric_learning` shows it (Figures 16 and 17 of the paper). The network sees the original attributes,
+# :doc:`plot_metric_learning` shows it (Figures 16 and 17 of the paper). The network sees the original features,
 # and its conflicts shall match the distances of that feature. The number of hidden units, ``l2`` and ``xi`` are
 # those of the paper.
 
-settings = {"focal_sets": "full", "hidden_layer_sizes": (30,), "l2": 0.01, "tol": 1e-3, "random_state": 0}
+settings = {"focal_sets": "full", "network": (30,), "l2": 0.01, "tol": 1e-3, "random_state": 0}
 feature = KernelPCCA(gamma=0.3, random_state=0).fit(X, constraints=constraints)
 paired = NNEVCLUS(2, xi=0.1, **settings).fit(X, constraints=constraints, dissimilarities=feature)
 alone = NNEVCLUS(2, xi=0.1, **settings).fit(X, constraints=constraints)
@@ -69,7 +69,7 @@ plt.show()
 # -----------------
 #
 # `~evlearn.metric_learning.KernelFDA` learns a feature from labels, and the network takes the labels, too. Left,
-# the objects with a label; right, the plausibilities: Figures 20a and 21.
+# the samples with a label; right, the plausibilities: Figures 20a and 21.
 
 labels = np.full(500, -1)
 chosen = np.random.default_rng(0).choice(500, size=50, replace=False)
@@ -91,6 +91,6 @@ plt.show()
 
 # %%
 # It does not always go as well. On twenty draws of such data the index was 1 in 14 from pairs and in 11 from
-# labels, and else at least 0.976, which is three wrong objects of 500. ECM on the learned feature alone errs as
-# often: the few wrong objects lie about halfway between both clusters in that feature. Without learned distances,
+# labels, and else at least 0.976, which is three wrong samples of 500. ECM on the learned feature alone errs as
+# often: the few wrong samples lie about halfway between both clusters in that feature. Without learned distances,
 # fifty pairs led to 0.05 to 0.24, and fifty labels to 0.76 to 0.98.

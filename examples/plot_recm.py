@@ -86,7 +86,7 @@ model = RECM(
 ).fit(D)
 kinds = ["bird", "mammal", "fish"]
 order = model.labels_[[names.index(name) for name in ("hen", "cat", "trout")]]
-partition = model.credal_partition_.permute_clusters(order).rename(cluster_names=kinds, object_names=names)
+partition = model.credal_partition_.permute_clusters(order).rename(cluster_names=kinds, sample_names=names)
 partition.summary()
 
 # %%
@@ -149,4 +149,4 @@ new = {
 }
 to_known = np.array([[jaccard(some, traits[name]) for name in names] for some in new.values()])
 predicted = model.predict_mass(to_known).permute_clusters(order)
-predicted.rename(cluster_names=kinds, object_names=list(new)).to_frame()[["cluster", "assignment"]]
+predicted.rename(cluster_names=kinds, sample_names=list(new)).to_frame()[["cluster", "assignment"]]

@@ -1,10 +1,10 @@
 """
-Pairs of objects: the relational representation
+Pairs of samples: the relational representation
 ===============================================
 
-Two partitions may number their clusters differently, so partitions are compared through pairs of objects. For
+Two partitions may number their clusters differently, so partitions are compared through pairs of samples. For
 every pair, a credal partition gives masses to *same cluster*, *different clusters*, *unknown*, and *one of
-the two belongs nowhere*. As matrices, with the objects in order, these show the whole partition at once.
+the two belongs nowhere*. As matrices, with the samples in order, these show the whole partition at once.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ X, _ = make_fourclass(200, random_state=3)
 
 # %%
 # A simple credal partition from a fitted mixture. The possibility of a cluster is its probability relative
-# to that of the best cluster, and falls to zero for objects among the one percent most remote from all
+# to that of the best cluster, and falls to zero for samples among the one percent most remote from all
 # clusters. `~evlearn.CredalPartition.from_possibilistic` turns degrees of possibility into masses; what is
 # possible nowhere goes to the empty set.
 
@@ -34,7 +34,7 @@ partition = CredalPartition.from_possibilistic(possibilities)
 partition.summary()
 
 # %%
-# Order the objects: cluster by cluster, outliers last, and within a cluster the vague ones last.
+# Order the samples: cluster by cluster, outliers last, and within a cluster the vague ones last.
 
 order = np.lexsort([partition.nonspecificities(), partition.to_hard(), partition.outliers()])
 ordered = partition[order]
@@ -49,13 +49,13 @@ titles = {
 }
 for ax, (part, title) in zip(axes, titles.items(), strict=True):
     image = ax.imshow(getattr(pairs, part), cmap="viridis", vmin=0, vmax=1)
-    ax.set(title=title, xlabel="object", xticks=[0, 100, 199], yticks=[0, 100, 199])
-axes[0].set_ylabel("object")
+    ax.set(title=title, xlabel="sample", xticks=[0, 100, 199], yticks=[0, 100, 199])
+axes[0].set_ylabel("sample")
 figure.colorbar(image, ax=axes, label="mass", shrink=0.8)
 plt.show()
 
 # %%
-# Four blocks of *same cluster* stand on the diagonal. The stripes of *unknown* are objects between two
+# Four blocks of *same cluster* stand on the diagonal. The stripes of *unknown* are samples between two
 # clusters: nothing is known of their pairs with either. The last stripe belongs to the outliers.
 #
 # The four masses of a pair sum to one.
@@ -63,7 +63,7 @@ plt.show()
 np.allclose(sum(pairs), 1)
 
 # %%
-# `~evlearn.plotting.RelationalDisplay` draws such matrices in the same order: how plausible it is that two objects
+# `~evlearn.plotting.RelationalDisplay` draws such matrices in the same order: how plausible it is that two samples
 # are in one cluster, and how strongly it is believed. Distances may stand beside them. What is near in the first
 # matrix should be together in the second. Bright in the second and dark in the third is unknown.
 

@@ -24,7 +24,7 @@ data = {
 
 # %%
 # The default is a vote of two methods that look at the data alone: peaks of the δ-Bel graph, and EK-NNclus. Twenty
-# samples of four objects in five give forty votes.
+# subsamples of four samples in five give forty votes.
 
 selection = select_n_clusters(ECM(), data["four clusters"], random_state=0)
 print(selection)
@@ -75,8 +75,8 @@ for ax, (criterion, model) in zip(axes.flat, asked.items(), strict=True):
 plt.show()
 
 # %%
-# Other parameters are scanned in the same way. EVCLUS asks from which distance on two objects are in different
-# clusters. With a small ``d0`` nearly all objects are outliers, with a large one they could be anywhere:
+# Other parameters are scanned in the same way. EVCLUS asks from which distance on two samples are in different
+# clusters. With a small ``d0`` nearly all samples are outliers, with a large one they could be anywhere:
 # nonspecificity has its minimum between.
 
 scan = select_parameter(

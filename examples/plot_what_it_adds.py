@@ -2,7 +2,7 @@
 What evidential clustering adds
 ===============================
 
-k-means gives every object a label, also to those that lie between two clusters, and to those that belong nowhere.
+k-means gives every sample a label, also to those that lie between two clusters, and to those that belong nowhere.
 Evidential clustering says which labels can be relied on.
 """
 
@@ -15,7 +15,7 @@ from evlearn.cluster import ECM
 from evlearn.plotting import CredalPartitionDisplay
 
 # %%
-# Three clusters of 120 objects, two of which touch, and seven objects far from all of them.
+# Three clusters of 120 samples, two of which touch, and seven samples far from all of them.
 
 random = np.random.default_rng(3)
 centres = np.array([[0, 0], [3.2, 0.4], [1.2, 6]])

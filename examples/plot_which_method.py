@@ -31,7 +31,7 @@ def arrow(axes, start, end, answer):
 # Questions go down on the left, from the first to the last. Methods are blue.
 
 steps = [
-    ("Do objects have attributes?", "no", "yes", "RECM if clusters are compact,\nEVCLUS otherwise"),
+    ("Do samples have features?", "no", "yes", "RECM if clusters are compact,\nEVCLUS otherwise"),
     (
         "Are clusters bent,\nor of any shape?",
         "yes",

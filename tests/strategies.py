@@ -49,10 +49,10 @@ def _normal(masses, focal_sets):
 
 
 @st.composite
-def partitions(draw, n_objects, max_size=4):
+def partitions(draw, n_samples, max_size=4):
     focal_sets = draw(families(max_size))
-    return CredalPartition(draw(masses_on(focal_sets, n_objects)), focal_sets)
+    return CredalPartition(draw(masses_on(focal_sets, n_samples)), focal_sets)
 
 
-def labels(n_objects, n_clusters=3):
-    return hnp.arrays(np.int64, n_objects, elements=st.integers(0, n_clusters - 1))
+def labels(n_samples, n_clusters=3):
+    return hnp.arrays(np.int64, n_samples, elements=st.integers(0, n_clusters - 1))

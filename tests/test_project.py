@@ -46,7 +46,7 @@ def public_names():
 
 
 def public_objects():
-    """Every public object once, and the public methods of classes."""
+    """Every public sample once, and the public methods of classes."""
     for path in public_names():
         module, name = path.rsplit(".", 1)
         found = getattr(importlib.import_module(module), name)

@@ -57,7 +57,7 @@ def incomplete(results):
 
 
 def not_complete(entries):
-    """Data of the papers, with attributes, on which some methods were not run that were run on Iris."""
+    """Data of the papers, with features, on which some methods were not run that were run on Iris."""
     expected = [name for data, name in entries if data == "iris"]
     return [d for d in OF_PAPERS if d != "protein" and any((d, name) not in entries for name in expected)]
 
@@ -147,7 +147,7 @@ def doubt(results):
 
 
 def common(entries):
-    """Small data of the papers, with attributes."""
+    """Small data of the papers, with features."""
     small = ("iris", "wine", "seeds", "heart", "glass", "ecoli", "fourclass")
     return [data for data in small if (data, "KMeans") in entries]
 
@@ -175,7 +175,7 @@ def generated(results, data, more):
 
 
 def sizes(results):
-    """CPU seconds by number of objects, and memory at the largest that ended."""
+    """CPU seconds by number of samples, and memory at the largest that ended."""
     entries = of_kind(results, "cluster")
     rows = []
     for name in methods(entries):
@@ -281,10 +281,10 @@ def others(read):
     largest, ours, theirs = eknn[-1], median(s for s, _ in network["ours"]), median(s for s, _ in network["r"])
     won = claims["NN-EVCLUS against EVCLUS"]
     lines = [
-        f"``peers_ecm_fit``: ECM on 100,000 objects takes {against_r['r_ratio']:.0f} times less CPU than R's "
+        f"``peers_ecm_fit``: ECM on 100,000 samples takes {against_r['r_ratio']:.0f} times less CPU than R's "
         f"recorded run, and {against_peer['peer_ratio']:.0f} times less than evclust, for the same criterion.",
         f"``peers_eknn``: evidential nearest neighbours of evtools-dst take {largest['ratio']:.1f} times our CPU "
-        f"with {largest['n']:,} objects, for the same loss.",
+        f"with {largest['n']:,} samples, for the same loss.",
         f"``peers_nn_evclus``: a network on fourclass takes {ours:.1f} s of CPU, R's recorded run {theirs:.0f} s.",
         f"``peers_nn_constraints``: with constraints, NN-EVCLUS is at least as good as EVCLUS in "
         f"{won['at_least_as_good']} of {won['cells']} cells, and worse in the others.",

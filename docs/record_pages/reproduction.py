@@ -132,7 +132,7 @@ def curves(name, figure):
     picture = Figure(figsize=(8, 5), layout="constrained")
     axes = picture.subplots(2, 3, sharex="row")
     for row, (part, key, label) in enumerate(
-        (("by_distances", "k", "distances of each object"), ("by_constraints", "constraints", "constraints"))
+        (("by_distances", "k", "distances of each sample"), ("by_constraints", "constraints", "constraints"))
     ):
         points = figure[part]
         x = np.arange(len(points)) if part == "by_distances" else [point[key] for point in points]

@@ -2,7 +2,7 @@
 Figures of the Bootclus paper
 =============================
 
-:cite:t:`denoeux2020bootclus` introduces Bootclus, and explains credal partitions and pairs of objects on the way.
+:cite:t:`denoeux2020bootclus` introduces Bootclus, and explains credal partitions and pairs of samples on the way.
 These are its figures about ECM and EVCLUS, and of Bootclus on the irises. Its figures about calibration are in
 :doc:`/gallery/plot_bootclus`, and those about cells in :doc:`/gallery/papers/plot_gvhd`.
 """
@@ -23,14 +23,14 @@ from evlearn.plotting import CredalPartitionDisplay, IntervalDisplay, MassesDisp
 # Figure 1: the butterfly without the outlier
 # -------------------------------------------
 #
-# Eleven objects; ECM gives masses to two clusters and to *one of both* (Ω). The paper: object 9 in the middle of
-# a wing has nearly all mass on its cluster, and object 6 between the wings nearly all mass on Ω. Ours shows the
+# Eleven samples; ECM gives masses to two clusters and to *one of both* (Ω). The paper: object 9 in the middle of
+# a wing has nearly all mass on its cluster, and sample 6 between the wings nearly all mass on Ω. Ours shows the
 # same. A large ``delta`` keeps mass away from the empty set.
 
 butterfly = load_butterfly()
-X, numbers = butterfly.data[:11], butterfly.object_names[:11]
+X, numbers = butterfly.data[:11], butterfly.sample_names[:11]
 model = ECM(n_clusters=2, focal_sets="full", alpha=1, beta=2, delta=100, random_state=0).fit(X)
-partition = model.credal_partition_.rename(object_names=numbers)
+partition = model.credal_partition_.rename(sample_names=numbers)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained")
 CredalPartitionDisplay.from_partition(partition, X, rule="max_mass", ax=left)
@@ -40,11 +40,11 @@ right.set_title("Figure 1b: the masses")
 plt.show()
 
 # %%
-# Figure 2: pairs of objects
+# Figure 2: pairs of samples
 # --------------------------
 #
-# Each pair of objects has masses, too: that both are in the same cluster, that they are not, and that this is
-# unknown. The paper works them out for objects 4 and 5: 0.485 for *same*, 0.091 for *different*, 0.423 for
+# Each pair of samples has masses, too: that both are in the same cluster, that they are not, and that this is
+# unknown. The paper works them out for samples 4 and 5: 0.485 for *same*, 0.091 for *different*, 0.423 for
 # *unknown*. Ours:
 
 pairs = partition.relational()
@@ -129,8 +129,8 @@ confusion(ecm)
 # Figure 15: EVCLUS on the irises
 # -------------------------------
 #
-# The attributes are standardised, and each flower is compared with 50 others. The paper: four outliers, and
-# "roughly the same number of correctly classified objects as ECM, but 16 misclassified" (Table 8). Ours shows
+# The features are standardised, and each flower is compared with 50 others. The paper: four outliers, and
+# "roughly the same number of correctly classified samples as ECM, but 16 misclassified" (Table 8). Ours shows
 # four outliers and 15 misclassified flowers. It depends on which 50 others are drawn: of the seeds that were tried
 # this one is the nearest to the paper, and with the others 19 to 21 flowers are misclassified.
 

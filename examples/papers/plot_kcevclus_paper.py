@@ -22,7 +22,7 @@ X, y = make_bananas(200, random_state=0)
 # Figure 1: one constraint becomes three
 # --------------------------------------
 #
-# Two objects are known to be in different clusters. Their nearest neighbours are, too, most likely. The figure of
+# Two samples are known to be in different clusters. Their nearest neighbours are, too, most likely. The figure of
 # the paper shows one cannot-link (a), the pairs of a neighbour of the one and a neighbour of the other (b), and
 # the K = 2 nearest of these pairs, which become new cannot-links (c). Ours shows the same steps, in a part of the
 # bananas. `~evlearn.constraints.PairwiseConstraints.expand` goes from (a) to (c) at once.
@@ -48,7 +48,7 @@ plt.show()
 # Figure 2: the bananas
 # ---------------------
 #
-# 200 objects "uniformly distributed along intertwined circular segments with standard normal additive noise".
+# 200 samples "uniformly distributed along intertwined circular segments with standard normal additive noise".
 # Ours are another draw. Colours are the true clusters.
 
 CredalPartitionDisplay.from_partition(CredalPartition.from_hard(y), X, hulls=False)
@@ -103,10 +103,10 @@ left.legend(frameon=False)
 plt.show()
 
 # %%
-# Figures 5 and 9: many objects
+# Figures 5 and 9: many samples
 # -----------------------------
 #
-# 2000 objects. Instead of all distances, k of each object are used. The paper: k between 200 and 500 "yields
+# 2000 samples. Instead of all distances, k of each sample are used. The paper: k between 200 and 500 "yields
 # similar solutions" as all distances (Figure 5a, with 2000 constraints; ours hardly changes from k = 50 on), and
 # more constraints are better (Figure 5b, with k = 200), up to an index of about 0.88. Ours has 0.85 at the end.
 # Figure 9a is about constraints that are handed on to K neighbouring pairs. With 500 constraints and K = 5, the
@@ -132,7 +132,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained"
 draw_quartiles(left, ks, by_k, color="black", marker="o")
 for (K, scores), color, marker in zip(by_count.items(), ("black", "#D55E00"), "os", strict=True):
     draw_quartiles(right, counts, scores, color=color, marker=marker, label=f"K = {K}")
-left.set(title="Figure 5a: 2000 constraints", xlabel="distances of each object, k", ylabel="adjusted Rand index")
+left.set(title="Figure 5a: 2000 constraints", xlabel="distances of each sample, k", ylabel="adjusted Rand index")
 right.set(title="Figures 5b (K = 0) and 9a: k = 200", xlabel="constraints before expansion", ylim=(0, 1))
 right.legend(frameon=False, loc="lower right")
 plt.show()

@@ -32,16 +32,16 @@ from evlearn.plotting import (
 # Figure 1: the butterfly
 # -----------------------
 #
-# Twelve objects, and for each the masses that EVCLUS gives to *no cluster* (∅), to one of two clusters, and to
-# *one of both* (Ω). The paper: object 6 "has the largest mass assigned to Ω", and object 12, "which is an
+# Twelve samples, and for each the masses that EVCLUS gives to *no cluster* (∅), to one of two clusters, and to
+# *one of both* (Ω). The paper: object 6 "has the largest mass assigned to Ω", and sample 12, "which is an
 # outlier, has the largest mass assigned to the empty set". Ours shows the same; the masses are those of Table 1
 # of the paper to 0.01. (The caption of the figure says ECM, but text and table are about EVCLUS.) The paper does
-# not tell ``d0``, the distance from which two objects are taken to be in different clusters. With 11 its table
+# not tell ``d0``, the distance from which two samples are taken to be in different clusters. With 11 its table
 # comes out.
 
 butterfly = load_butterfly()
 model = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(butterfly.data)
-partition = model.credal_partition_.rename(object_names=butterfly.object_names)
+partition = model.credal_partition_.rename(sample_names=butterfly.sample_names)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
 CredalPartitionDisplay.from_partition(partition, butterfly.data, rule="max_mass", ax=left)
@@ -51,22 +51,22 @@ right.set_title("Figure 1b: the masses")
 plt.show()
 
 # %%
-# Which object has its largest mass where (Example 2 of the paper lists the same sets):
+# Which sample has its largest mass where (Example 2 of the paper lists the same sets):
 
 for name, members in zip(partition.cluster_names, partition.lower_approximation().T, strict=True):
-    print(f"surely in cluster {name}: {', '.join(np.array(partition.object_names)[members])}")
+    print(f"surely in cluster {name}: {', '.join(np.array(partition.sample_names)[members])}")
 torn = partition.to_rough().all(axis=1)
-print(f"torn between both: {', '.join(np.array(partition.object_names)[torn])}")
-print(f"outliers: {', '.join(np.array(partition.object_names)[~partition.to_rough().any(axis=1)])}")
+print(f"torn between both: {', '.join(np.array(partition.sample_names)[torn])}")
+print(f"outliers: {', '.join(np.array(partition.sample_names)[~partition.to_rough().any(axis=1)])}")
 
 # %%
 # Figures 2 and 3: four classes
 # -----------------------------
 #
-# 400 objects in four groups, from Student distributions. Figure 2 shows the hulls of the objects that surely
+# 400 samples in four groups, from Student distributions. Figure 2 shows the hulls of the samples that surely
 # belong to a cluster (solid) and of those that possibly do (dashed), and the outliers. Ours has the same four
 # pairs of hulls, and outliers all around. Our data are another draw of the same kind. Colours are the clusters
-# that were found; in the paper they are the true classes. The paper draws 100 partners for each object, which is
+# that were found; in the paper they are the true classes. The paper draws 100 partners for each sample, which is
 # itself drawn by about 100 others; ``n_partners`` counts both.
 
 X, y = make_fourclass(400, random_state=0)
@@ -88,7 +88,7 @@ plt.show()
 # %%
 # Figure 3a: the paper says that the fit "converges in a few dozens of iterations"; its loss is 0.00475 at the
 # end. Ours does, too, and ends at 0.0041 with these data. Figure 3b is the Shepard diagram: one point for each
-# pair of objects, with the dissimilarity to be matched and the degree of conflict that was reached. It follows
+# pair of samples, with the dissimilarity to be matched and the degree of conflict that was reached. It follows
 # the diagonal. We draw so many pairs as a density.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
@@ -114,7 +114,7 @@ plt.show()
 # Figure 15: constraints on a circle
 # ----------------------------------
 #
-# A round cluster inside a ring, and 50 pairs of objects of which somebody knows whether they belong together. In
+# A round cluster inside a ring, and 50 pairs of samples of which somebody knows whether they belong together. In
 # the paper there are 22 must-links and 28 cannot-links; in our draw the numbers are in the titles. Colours are
 # the true clusters. Ours shows the same.
 
@@ -137,7 +137,7 @@ plt.show()
 # %%
 # Why they are needed: opposite points of the ring are far from each other, and yet in one cluster. From distances
 # alone the ring is not found. With the 50 constraints EVCLUS meets them all, but learns hardly anything about the
-# other objects. The paper says why: constraints "do not naturally propagate to neighboring objects". It therefore
+# other samples. The paper says why: constraints "do not naturally propagate to neighboring samples". It therefore
 # changes the distances, and adds a network; :doc:`/gallery/plot_nn_evclus_circles` does the same.
 
 for name, given in {"no constraints": None, "50 constraints": constraints}.items():
@@ -164,8 +164,8 @@ plt.show()
 
 # %%
 # Figures 23a and 23b hold methods against each other on Wine and Iris. We show those that exist here. The paper
-# does not tell whether attributes were standardised. Its numbers come out if they were, but for EVCLUS on Iris:
-# that needs the raw attributes, and ``d0`` at the 0.6-quantile. Those of BPEC come out with round clusters, not
+# does not tell whether features were standardised. Its numbers come out if they were, but for EVCLUS on Iris:
+# that needs the raw features, and ``d0`` at the 0.6-quantile. Those of BPEC come out with round clusters, not
 # with the adaptive metric that the paper names. ECM and CCM started from belief peaks end where they end
 # otherwise, and are left out.
 

@@ -3,12 +3,12 @@ Seeds of wheat: many partitions on one map, and combined
 ========================================================
 
 The lecture of 2017 on evidential clustering compares hard, fuzzy and evidential partitions of 210 seeds of wheat
-(Kama, Rosa and Canadian, seven attributes) on one map, and combines them :cite:p:`denoeux2018comparing`. Here is
+(Kama, Rosa and Canadian, seven features) on one map, and combines them :cite:p:`denoeux2018comparing`. Here is
 the same with the methods of this library and of scikit-learn; rough c-means and fuzzy c-medoids are not among
 them.
 
 The data are not ours to give away. They are the Seeds data of the UCI repository: put ``seeds.csv``, with seven
-attributes and the variety in the last column, into a folder ``shared/data`` beside the project, or name its folder
+features and the variety in the last column, into a folder ``shared/data`` beside the project, or name its folder
 in the environment variable ``EVLEARN_DATA``. Without the file this page shows irises, and says so.
 """
 

@@ -30,8 +30,8 @@ from evlearn.plotting import (
 # Example of a credal partition
 # -----------------------------
 #
-# Four objects of the butterfly. Object 3 is surely in the first cluster, object 5 half so and half in one of
-# both, object 6 in one of both, and object 12 nearly in none. The numbers are those of the slide.
+# Four samples of the butterfly. Sample 3 is surely in the first cluster, sample 5 half so and half in one of
+# both, sample 6 in one of both, and sample 12 nearly in none. The numbers are those of the slide.
 
 masses = [[0, 1, 0, 0], [0, 0.5, 0, 0.5], [0, 0, 0, 1], [0.9, 0, 0.1, 0]]
 example = CredalPartition(masses, FocalSets.full(["ω₁", "ω₂"]), ["3", "5", "6", "12"])
@@ -44,7 +44,7 @@ plt.show()
 # Butterfly dataset, by ECM and by EVCLUS
 # ---------------------------------------
 #
-# Both methods leave object 6 open between the wings, and find that object 12 belongs nowhere. The numbers of the
+# Both methods leave sample 6 open between the wings, and find that sample 12 belongs nowhere. The numbers of the
 # slides cannot be read off the text that we have; ours are fits with ``delta`` and ``d0`` chosen by us.
 
 butterfly = load_butterfly()
@@ -58,7 +58,7 @@ models = {
 }
 figure, grid = plt.subplots(1, 2, figsize=(12, 4), layout="constrained", sharey=True)
 for axes, (title, model) in zip(grid, models.items(), strict=True):
-    named = model.credal_partition_.rename(object_names=butterfly.object_names)
+    named = model.credal_partition_.rename(sample_names=butterfly.sample_names)
     MassesDisplay.from_partition(named, ax=axes, legend=axes is grid[1])
     axes.set_title(title)
     axes.label_outer()
@@ -112,7 +112,7 @@ plt.show()
 # Constrained evidential c-means: results
 # ---------------------------------------
 #
-# The slides choose which pairs to ask about: the first object is "classified with high uncertainty", the second
+# The slides choose which pairs to ask about: the first sample is "classified with high uncertainty", the second
 # "with low uncertainty". The answer is a must-link or a cannot-link. Data and numbers of the slide are not in the
 # text. We ask about irises: in each round, four flowers that are left open most, each with the surest flower of
 # each cluster.
@@ -146,10 +146,10 @@ print("adjusted Rand index after each round:", ", ".join(f"{score:.2f}" for scor
 print(f"{len(by_chance)} random pairs: {adjusted_rand_score(y, model.labels_):.2f}")
 
 # %%
-# Example with a four-class dataset (2000 objects)
+# Example with a four-class dataset (2000 samples)
 # ------------------------------------------------
 #
-# EVCLUS with no pairs of clusters: an object is in one cluster, in any of them, or in none. The Shepard diagram
+# EVCLUS with no pairs of clusters: a sample is in one cluster, in any of them, or in none. The Shepard diagram
 # shows two million pairs.
 
 X, y = make_fourclass(2000, random_state=0)
@@ -182,7 +182,7 @@ plt.show()
 # Sampling dissimilarities
 # ------------------------
 #
-# EVCLUS on 10,000 objects, with k distances of each object instead of all. "There is usually some redundancy in a
+# EVCLUS on 10,000 samples, with k distances of each sample instead of all. "There is usually some redundancy in a
 # dissimilarity matrix": about 50 distances are enough for these data. The slides also show computing times; those
 # belong into a benchmark.
 
@@ -194,7 +194,7 @@ scores = [
 ]
 figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
 axes.plot(ks, scores, "o-", color="black")
-axes.set(title="Simulated data, n = 10,000", xlabel="distances of each object, k", ylabel="adjusted Rand index")
+axes.set(title="Simulated data, n = 10,000", xlabel="distances of each sample, k", ylabel="adjusted Rand index")
 axes.set_xscale("log")
 axes.set_xticks(ks, ks)
 axes.minorticks_off()
@@ -206,7 +206,7 @@ plt.show()
 #
 # Fifteen clusters have 105 pairs. "Idea: assign masses only to pairs of contiguous clusters." A first fit knows
 # single clusters only; then pairs that are mutual nearest neighbours are added, and the fit goes on. The slides
-# use the S2 data, which we replace by 15 round clusters. In the first picture an object between two clusters can
+# use the S2 data, which we replace by 15 round clusters. In the first picture a sample between two clusters can
 # only be left open altogether; in the second it can be torn between two.
 
 random = np.random.default_rng(0)

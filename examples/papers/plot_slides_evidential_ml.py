@@ -60,8 +60,8 @@ print({name: f"{14 * combined[name]:.0f}/14" for name in combined})
 # Butterfly dataset
 # -----------------
 #
-# The slides show the masses found by ECM and by EVCLUS, and the Shepard diagram of EVCLUS. Object 6 is left open
-# between the wings, and object 12 belongs nowhere, as in the other papers. The values of the slides are not in
+# The slides show the masses found by ECM and by EVCLUS, and the Shepard diagram of EVCLUS. Sample 6 is left open
+# between the wings, and sample 12 belongs nowhere, as in the other papers. The values of the slides are not in
 # the text that we have.
 
 butterfly = load_butterfly()
@@ -69,7 +69,7 @@ ecm = ECM(n_clusters=2, focal_sets="full", alpha=1, beta=2, delta=4, random_stat
 evclus = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(butterfly.data)
 figure, grid = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
 for axes, name, model in zip(grid, ("ECM", "EVCLUS"), (ecm, evclus), strict=False):
-    named = model.credal_partition_.rename(object_names=butterfly.object_names)
+    named = model.credal_partition_.rename(sample_names=butterfly.sample_names)
     MassesDisplay.from_partition(named, ax=axes, legend=name == "EVCLUS")
     axes.set_title(f"Butterfly: masses by {name}")
 ShepardDisplay.from_estimator(evclus, ax=grid[2])
@@ -80,7 +80,7 @@ plt.show()
 # Inner and outer approximations
 # ------------------------------
 #
-# ECM and EVCLUS on attribute data. The inner approximation (solid) holds the objects that surely belong to a
+# ECM and EVCLUS on feature data. The inner approximation (solid) holds the samples that surely belong to a
 # cluster, the outer one (dashed) those that possibly do, and outliers "do not belong to any outer approximation".
 # Settings are those of the slides: single clusters and Ω, otherwise defaults. Ours shows the same kind of
 # picture, for wines. No wine is torn, so that inner and outer approximations are the same. EVCLUS has outliers;

@@ -1,4 +1,4 @@
-"""Evidential clustering and classification: which objects are sure, torn between clusters, or outliers."""
+"""Evidential clustering and classification: which samples are sure, torn between clusters, or outliers."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

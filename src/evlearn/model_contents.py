@@ -293,13 +293,13 @@ def _agree_on_landmarks(estimator: Any) -> None:
 def _agree_on_relations(estimator: Any) -> None:
     model, training = estimator._model, estimator._training
     _check_sets(estimator)
-    n_clusters, n_objects = model.weights.shape
+    n_clusters, n_samples = model.weights.shape
     _check_metric(estimator, estimator.metric, training)
     if training is None:
-        _check_features(estimator, n_objects)
+        _check_features(estimator, n_samples)
     else:
-        check_length("_training", training, (n_objects, estimator.n_features_in_))
-    check_length("prototype_weights_", estimator.__dict__.get("prototype_weights_"), (n_clusters, n_objects))
+        check_length("_training", training, (n_samples, estimator.n_features_in_))
+    check_length("prototype_weights_", estimator.__dict__.get("prototype_weights_"), (n_clusters, n_samples))
 
 
 def _agree_on_medoids(estimator: Any) -> None:
@@ -402,17 +402,17 @@ def _check_metric(estimator: Any, metric: str, training: Any) -> None:
     if estimator.metric != metric or not isinstance(metric, str):
         raise ValueError(f"its metric is {shortened(estimator.metric)}, and that of its model {shortened(metric)}")
     if (metric == "precomputed") != (training is None):
-        raise ValueError(f"with metric={shortened(metric)} it must hold the objects to compare with, or none")
+        raise ValueError(f"with metric={shortened(metric)} it must hold the samples to compare with, or none")
 
 
 def _check_reach(estimator: Any, training: Any, objects: Any) -> None:
-    """Raise unless a row has a value for each object, or for each feature of an object."""
+    """Raise unless a row has a value for each sample, or for each feature of a sample."""
     if training is not None:
         _check_features(estimator, training.shape[1])
     elif estimator.n_features_in_ > LARGEST_CLAIM:
         raise ValueError(f"n_features_in_ is {estimator.n_features_in_}, which is too large")
     elif objects.max(initial=0) >= estimator.n_features_in_:
-        raise ValueError(f"it names an object beyond the {estimator.n_features_in_} that a row is compared with")
+        raise ValueError(f"it names a sample beyond the {estimator.n_features_in_} that a row is compared with")
 
 
 def _check_count(estimator: Any, name: str, count: int) -> None:

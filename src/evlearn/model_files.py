@@ -55,7 +55,7 @@ _NOT_FINITE = ("inf", "-inf", "nan")
 def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a JSON file, to predict with it elsewhere.
 
-    The masses and labels of the training objects are not in the file: save ``credal_partition_`` for these. Of
+    The masses and labels of the training samples are not in the file: save ``credal_partition_`` for these. Of
     `BootClus` there are the mixtures of all resamples, some megabytes, and not the first one.
 
     Parameters
@@ -109,8 +109,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    object
-        The fitted estimator. It predicts what the saved one did, to the last bit, and does not know the objects
+    sample
+        The fitted estimator. It predicts what the saved one did, to the last bit, and does not know the samples
         that it was fitted to.
 
     See Also
@@ -266,7 +266,7 @@ def _decode(value: Any, where: str, *, parts: bool) -> Any:
     if not isinstance(value, dict):
         return value
     if len(value) != 1:
-        raise ValueError(f"{where} is an object with {len(value)} names, and must have one that says what it is")
+        raise ValueError(f"{where} is a sample with {len(value)} names, and must have one that says what it is")
     ((kind, content),) = value.items()
     if kind == "array":
         return array_of(where, content)

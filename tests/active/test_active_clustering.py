@@ -36,10 +36,10 @@ class Recorder:
         return self.oracle(first, second)
 
 
-def blobs(n_objects, n_clusters, seed):
+def blobs(n_samples, n_clusters, seed):
     random = np.random.RandomState(seed)
-    y = random.randint(n_clusters, size=n_objects)
-    return np.column_stack([3 * y, y % 2]) + random.standard_normal((n_objects, 2)), y
+    y = random.randint(n_clusters, size=n_samples)
+    return np.column_stack([3 * y, y % 2]) + random.standard_normal((n_samples, 2)), y
 
 
 def learner_on(X, n_clusters=2, seed=0, method=CECM, **parameters):
@@ -51,7 +51,7 @@ def learner_on(X, n_clusters=2, seed=0, method=CECM, **parameters):
 
 @settings(max_examples=20)
 @given(
-    n_objects=st.integers(5, 30),
+    n_samples=st.integers(5, 30),
     n_clusters=st.integers(2, 4),
     seed=st.integers(0, 10_000),
     strategy=st.sampled_from(sorted(STRATEGIES)),
@@ -60,10 +60,10 @@ def learner_on(X, n_clusters=2, seed=0, method=CECM, **parameters):
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_no_pair_is_asked_twice_and_nothing_that_follows_and_constraints_agree_with_the_oracle(
-    n_objects, n_clusters, seed, strategy, closed_world, share_unknown
+    n_samples, n_clusters, seed, strategy, closed_world, share_unknown
 ):
-    X, y = blobs(n_objects, n_clusters, seed)
-    labels = np.where(np.random.RandomState(seed + 1).uniform(size=n_objects) < share_unknown, -1, y)
+    X, y = blobs(n_samples, n_clusters, seed)
+    labels = np.where(np.random.RandomState(seed + 1).uniform(size=n_samples) < share_unknown, -1, y)
     oracle = Recorder(LabelOracle(labels))
     learner = learner_on(X, n_clusters, seed, strategy=strategy, closed_world=closed_world, n_neighbors=2)
     said = PairwiseConstraints()
@@ -105,7 +105,7 @@ def test_the_object_in_the_greatest_doubt_is_compared_with_the_surest_of_its_mos
     assert query.cluster == partition.to_hard()[3]
     singleton = partition.focal_sets.singleton_positions[query.cluster]
     assert partition.masses[query.second, singleton] >= 0.99 * partition.masses[:, singleton].max()
-    assert "object 3 may be in cluster" in query.why
+    assert "sample 3 may be in cluster" in query.why
     assert learner.ask() is query
 
 
@@ -122,10 +122,10 @@ def test_after_a_no_the_next_cluster_is_asked_about_and_after_a_yes_the_next_obj
 
 def test_an_object_is_not_chosen_more_often_than_allowed():
     X, _ = blobs(12, 2, 0)
-    learner = learner_on(X, 2, max_queries_per_object=1)
+    learner = learner_on(X, 2, max_queries_per_sample=1)
     learner.run(lambda first, second: None, 100)
     asked = [answer.first for answer in learner.history_]
-    # A round goes on through all clusters; no other round begins with the object.
+    # A round goes on through all clusters; no other round begins with the sample.
     assert max(np.bincount(asked)) <= 2
     rounds = [one for one, other in pairwise([*asked, None]) if one != other]
     assert len(set(rounds)) == len(rounds)
@@ -290,7 +290,7 @@ def test_answers_in_a_file_go_on_where_they_stopped(tmp_path):
     [
         ("a,b\n", "first line should be first,second,answer"),
         ("first,second,answer\n1,2,perhaps\n", "line 2 of .* got '1,2,perhaps'"),
-        ("first,second,answer\n1,99,same\n", "objects are 0 to 9"),
+        ("first,second,answer\n1,99,same\n", "samples are 0 to 9"),
     ],
 )
 def test_a_file_that_holds_no_answers_is_named(tmp_path, text, message):
@@ -342,7 +342,7 @@ def test_a_clusterer_that_takes_no_constraints_is_named():
     [
         ({"strategy": "guess"}, "strategy must be one of"),
         ({"contradictions": "keep"}, "contradictions must be one of"),
-        ({"max_queries_per_object": 0}, "max_queries_per_object must be"),
+        ({"max_queries_per_sample": 0}, "max_queries_per_sample must be"),
         ({"n_neighbors": -1}, "n_neighbors must be"),
         ({"patience": 0}, "patience must be"),
     ],
@@ -357,7 +357,7 @@ def test_wrong_answers_are_named_and_not_taken():
     learner = learner_on(X)
     with pytest.raises(ValueError, match="same must be True, False or None, got 'yes'"):
         learner.answer((0, 1), "yes")
-    with pytest.raises(ValueError, match="objects are 0 to 9"):
+    with pytest.raises(ValueError, match="samples are 0 to 9"):
         learner.answer((0, 10), True)
     assert learner.history_ == []
     with pytest.raises(NotFittedError):
@@ -395,7 +395,7 @@ def test_a_person_at_a_terminal_answers_and_stops_in_three_ways_and_all_answers_
         printed += rest
     assert process.returncode == 0
     assert "'what' is none of y (same)" in printed
-    assert "object d" in printed
+    assert "sample d" in printed
     assert "height" in printed
     assert "may be in cluster" in printed
     kept = [line for line in printed.replace(PROMPT, "\n").splitlines() if line.startswith("kept")]
@@ -462,11 +462,11 @@ def test_answers_are_handed_on_by_the_metric_of_the_clusterer():
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"first,second,answer\n1,99999999999999999999,same\n", "line 2 of .* should be two numbers of objects"),
-        (b"first,second,answer\n-1,3,same\n", "line 2 of .* should be two numbers of objects"),
+        (b"first,second,answer\n1,99999999999999999999,same\n", "line 2 of .* should be two numbers of samples"),
+        (b"first,second,answer\n-1,3,same\n", "line 2 of .* should be two numbers of samples"),
         (b"\xff\xfe", "no file of answers"),
         (b'first,second,answer\n1,2,"' + b"x" * 200_000, "no file of answers"),
-        (b"first,second,answer\n" + b"9" * 5000 + b",2,same\n", "line 2 of .* should be two numbers of objects"),
+        (b"first,second,answer\n" + b"9" * 5000 + b",2,same\n", "line 2 of .* should be two numbers of samples"),
     ],
 )
 def test_a_file_of_answers_that_is_none_is_refused_with_the_reason(tmp_path, content, reason):

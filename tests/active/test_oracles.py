@@ -38,9 +38,9 @@ def test_objects_are_shown_side_by_side_and_long_rows_are_cut(monkeypatch, capsy
     typed(monkeypatch, "y")
     TerminalOracle(np.arange(60).reshape(2, 30) / 7)(0, 1)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split() == ["object", "0", "object", "1"]
+    assert lines[1].split() == ["sample", "0", "sample", "1"]
     assert lines[3].split() == ["feature", "1", "0.142857", "4.42857"]
-    assert lines[-1] == "and 10 more attributes"
+    assert lines[-1] == "and 10 more features"
 
 
 def test_objects_can_be_shown_in_another_way(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def read_data(reference_file):
-    """Attributes and classes of a table, whose column "y" ends the attributes."""
+    """Features and classes of a table, whose column "y" ends the features."""
 
     def read(name):
         header, *lines = reference_file(f"data/{name}.csv").read_text().split()

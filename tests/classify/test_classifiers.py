@@ -65,7 +65,7 @@ def test_frames_and_labels_of_any_type(iris, model, frame):
     assert (fitted.predict(data) == names).mean() > 0.95
     partition = fitted.predict_mass(data)
     assert partition.focal_sets.names == ("setosa", "versicolor", "virginica")
-    assert (partition.object_names or ("f0",))[0] == "f0"
+    assert (partition.sample_names or ("f0",))[0] == "f0"
     plain = clone(model).fit(X, y)
     np.testing.assert_array_equal(plain.predict_mass(X).masses, partition.masses)
 
@@ -147,7 +147,7 @@ def test_soft_labels_come_as_masses_plausibilities_or_sets(model):
     assert list(fitted.classes_) == ["a", "b", "c"]
     assert (fitted.predict(X) == np.array(["a", "b", "c"])[y]).mean() > 0.9
     candidates = np.eye(3, dtype=bool)[y]
-    candidates[::3] = True  # of every third object nothing is known
+    candidates[::3] = True  # of every third sample nothing is known
     for labels in (candidates, np.maximum(np.eye(3)[y], 0.3), pd.DataFrame(candidates)):
         assert (clone(model).fit(X, labels).predict(X) == y).mean() > 0.9
 
@@ -171,7 +171,7 @@ def test_crisp_labels_and_certain_plausibilities_give_networks_that_agree(model)
         (-np.eye(2)[np.arange(10) % 2], "between 0 and 1"),
         (np.linspace(0, 1, 10), "Unknown label type"),
         (np.arange(9) % 2, "inconsistent numbers of samples"),
-        (np.eye(2), "y has labels of 2 objects, but X has 10 rows"),
+        (np.eye(2), "y has labels of 2 samples, but X has 10 rows"),
         (CredalPartition([[0, 1.0]] * 10, FocalSets.full(1)), "at least two classes"),
     ],
 )

@@ -18,11 +18,11 @@ from evlearn.classify.neighbor_evidence import make_evidence
 CASES = ["EkNN_glass_K5", "EkNN_glass_K5_lambda1", "EkNN_ionosphere_K5", "EkNN_iris_K5", "EkNN_vehicles_K9"]
 
 
-def some_problem(seed, n_objects=60, n_classes=3):
+def some_problem(seed, n_samples=60, n_classes=3):
     random = np.random.default_rng(seed)
-    y = random.integers(n_classes, size=n_objects)
+    y = random.integers(n_classes, size=n_samples)
     y[:n_classes] = np.arange(n_classes)
-    return random.normal(size=(n_objects, 2)) + 2 * np.eye(n_classes, 2)[y], y, random
+    return random.normal(size=(n_samples, 2)) + 2 * np.eye(n_classes, 2)[y], y, random
 
 
 def some_soft_labels(random, y, n_classes=3):
@@ -261,6 +261,6 @@ def test_a_class_of_duplicates_has_the_scale_of_all_objects_in_any_unit():
     for unit in (1.0, 1e-3, 1e3):
         gamma = EvidentialKNNClassifier(2, optimize=False).fit(unit * X, y).gamma_
         squares = [((rows[:, None] - rows) ** 2).sum(axis=2) for rows in (unit * X, unit * X[3:])]
-        # The mean over pairs of different objects: of all where a class has no distances of its own.
+        # The mean over pairs of different samples: of all where a class has no distances of its own.
         means = [one.sum() / (len(one) * (len(one) - 1)) for one in squares]
         np.testing.assert_allclose(gamma, 1 / np.sqrt(means), rtol=1e-12)

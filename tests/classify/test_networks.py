@@ -36,21 +36,21 @@ def enn_loss(case):
     )
 
 
-def some_enn(seed, n_prototypes=4, n_classes=3, n_objects=30):
+def some_enn(seed, n_prototypes=4, n_classes=3, n_samples=30):
     random = np.random.default_rng(seed)
     parts = [random.normal(size=(n_prototypes, 2)), random.uniform(0.2, 1.5, size=n_prototypes)]
     parts += [random.uniform(0.1, 1, size=(n_prototypes, n_classes)), random.normal(size=n_prototypes)]
-    targets = random.dirichlet(np.ones(n_classes), size=n_objects)
-    return ENNParameters(*parts), random.normal(size=(n_objects, 2)), targets
+    targets = random.dirichlet(np.ones(n_classes), size=n_samples)
+    return ENNParameters(*parts), random.normal(size=(n_samples, 2)), targets
 
 
-def some_rbf(seed, n_prototypes=4, n_classes=3, n_objects=30):
+def some_rbf(seed, n_prototypes=4, n_classes=3, n_samples=30):
     random = np.random.default_rng(seed)
     parts = [random.normal(size=(n_prototypes, 2)), random.uniform(0.2, 1.5, size=n_prototypes)]
     parts += [2 * random.normal(size=(n_prototypes, n_classes))]
-    plausibilities = random.uniform(size=(n_objects, n_classes))
+    plausibilities = random.uniform(size=(n_samples, n_classes))
     plausibilities /= plausibilities.max(axis=1, keepdims=True)
-    return RBFParameters(*parts), random.normal(size=(n_objects, 2)), plausibilities
+    return RBFParameters(*parts), random.normal(size=(n_samples, 2)), plausibilities
 
 
 def slopes_by_differences(loss, parameters):
@@ -113,7 +113,7 @@ def test_the_gradient_of_the_evidential_network_is_that_of_differences(seed, sha
 
 @given(st.integers(0, 10_000))
 def test_prototypes_are_combined_by_dempsters_rule(seed):
-    parameters, data, _ = some_enn(seed, n_objects=1)
+    parameters, data, _ = some_enn(seed, n_samples=1)
     supports, _ = parameters.supports(data)
     pieces = np.column_stack([0 * supports[0], supports.T * parameters.memberships, 1 - supports[0]])
     expected = dempster(list(pieces), FocalSets.simple(3))
@@ -121,7 +121,7 @@ def test_prototypes_are_combined_by_dempsters_rule(seed):
 
 
 def test_fixed_prototypes_stay_and_a_price_silences():
-    _, data, _ = some_enn(0, n_objects=200)
+    _, data, _ = some_enn(0, n_samples=200)
     y = (data[:, 0] > 0).astype(int)
     model = EvidentialNeuralClassifier(3, optimize_prototypes=False, random_state=0).fit(data, y)
     moved = EvidentialNeuralClassifier(3, random_state=0).fit(data, y)
@@ -182,7 +182,7 @@ def test_blocks_of_rows_add_up():
         (some_enn, lambda *p: ENNLoss(*p, 0.5, 0.0, False)),
         (some_rbf, lambda *p: RBFLoss(*p, 0.0)),
     ):
-        parameters, data, targets = make(0, n_objects=9000)
+        parameters, data, targets = make(0, n_samples=9000)
         whole, parts = kind(data, targets), [kind(data[i::3], targets[i::3]) for i in range(3)]
         assert whole.evaluate(parameters)[0] == pytest.approx(
             np.mean([part.evaluate(parameters)[0] for part in parts]), rel=1e-12
@@ -204,7 +204,7 @@ def test_no_rbf_prototype_begins_on_one_remote_object():
     model = EvidentialRBFClassifier(3, random_state=0).fit(X, y)
     assert len(model.prototypes_) == 2
     assert (np.abs(model.prototypes_ - X[-1]).max(axis=1) > 10).all()
-    # One object is no evidence about its surroundings: there nothing is known.
+    # One sample is no evidence about its surroundings: there nothing is known.
     assert model.predict_mass(X[-1:]).masses[0, -1] > 0.99
 
 

@@ -126,7 +126,7 @@ def test_rows_of_a_frame_keep_their_names_and_the_reference_decides_what_is_usua
     frame = pd.DataFrame(X, columns=list("abcd"), index=[f"flower {k}" for k in range(150)])
     model = LogisticRegression(max_iter=1000).fit(frame, y)
     partition = masses_from_linear(model, frame)
-    assert partition.object_names[3] == "flower 3"
+    assert partition.sample_names[3] == "flower 3"
     alone = masses_from_linear(model, frame[60:63], reference=frame)
     np.testing.assert_allclose(alone.masses, partition.masses[60:63], rtol=0, atol=1e-12)
     assert np.abs(masses_from_linear(model, frame[60:63]).masses - alone.masses).max() > 1e-3

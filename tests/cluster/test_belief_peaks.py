@@ -259,7 +259,7 @@ def test_peaks_can_be_chosen_by_number_or_by_thresholds():
 def test_scores_are_scaled_belief_times_delta():
     graph = DeltaBel(np.array([0.2, 0.6, 0.4]), np.array([1.0, 3.0, 2.0]), 2)
     np.testing.assert_allclose(graph.scores, [0, 3, 1])
-    assert repr(graph) == "DeltaBel(3 objects, n_neighbors=2)"
+    assert repr(graph) == "DeltaBel(3 samples, n_neighbors=2)"
     np.testing.assert_array_equal(DeltaBel(np.full(3, 0.2), np.array([1.0, 3, 2]), 2).scores, [1, 3, 2])
 
 
@@ -310,13 +310,13 @@ def test_wrong_data_are_explained(X, settings, message):
     ("choice", "message"),
     [
         ({"n_peaks": 0}, "n_peaks must be 'auto' or a whole number of at least 1, got 0"),
-        ({"n_peaks": 13}, "n_peaks must be at most 12, the number of objects, got 13"),
+        ({"n_peaks": 13}, "n_peaks must be at most 12, the number of samples, got 13"),
         ({"n_peaks": "some"}, "n_peaks must be 'auto' or a whole number of at least 1, got 'some'"),
         ({"n_peaks": 2, "min_bel": 0.3}, "give n_peaks or thresholds, not both; got n_peaks=2"),
         ({"min_bel": -1}, "min_bel must be a number at least 0, got -1"),
         (
             {"min_bel": 0.9, "min_delta": 1},
-            "no object lies above min_bel=0.9 and min_delta=1; the largest belief is",
+            "no sample lies above min_bel=0.9 and min_delta=1; the largest belief is",
         ),
     ],
 )

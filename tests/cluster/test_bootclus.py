@@ -135,7 +135,7 @@ def test_sweeps_never_raise_the_objective_and_end_where_it_says(seed, c, include
     assert (trace.state.masses >= 0).all()
     np.testing.assert_allclose(trace.state.masses.sum(axis=1), 1)
     assert (trace.state.masses[:, 0] == 0).all()
-    # No step of a single object helps any more: the optimum of every row is found again.
+    # No step of a single sample helps any more: the optimum of every row is found again.
     for row in range(14):
         for corner in range(1, len(sets)):
             moved = trace.state.masses.copy()
@@ -243,7 +243,7 @@ def test_the_promise_holds_where_bic_chooses_the_model():
     assert np.mean(shares) > 0.82
 
 
-# New objects
+# New samples
 
 
 def test_prediction_of_known_objects_is_near_their_masses(fitted, blobs):
@@ -321,7 +321,7 @@ def test_settings_of_our_mixture_are_used(blobs):
 
 
 def test_a_bootstrap_of_one_object_each_is_the_mixture_itself(blobs, monkeypatch):
-    # If every object is drawn once, a replicate is the fit it started from.
+    # If every sample is drawn once, a replicate is the fit it started from.
     monkeypatch.setattr("evlearn.mixture.bootstrap._counts", lambda random, n: np.ones(n))
     mixture = ParsimoniousGaussianMixture(3, random_state=0, tol=1e-10).fit(blobs[0])
     replicates, probabilities = bootstrap(mixture, blobs[0], 3, np.random.RandomState(0))
@@ -432,14 +432,14 @@ def test_frames_keep_their_names(blobs):
     frame = pd.DataFrame(blobs[0], columns=["a", "b"], index=[f"row {i}" for i in range(90)])
     model = BootClus(3, n_bootstrap=20, random_state=0).fit(frame)
     assert list(model.feature_names_in_) == ["a", "b"]
-    assert model.credal_partition_.object_names[3] == "row 3"
-    assert model.predict_mass(frame[:5]).object_names[4] == "row 4"
+    assert model.credal_partition_.sample_names[3] == "row 3"
+    assert model.predict_mass(frame[:5]).sample_names[4] == "row 4"
 
 
 @pytest.mark.parametrize(
     ("X", "options", "message"),
     [
-        (np.zeros((20, 2)), {"n_clusters": 2}, "Remove constant attributes"),
+        (np.zeros((20, 2)), {"n_clusters": 2}, "Remove constant features"),
         (
             np.tile([[0.0, 1.0], [2.0, 3.0]], (10, 1)),
             {"n_clusters": 2},
@@ -447,7 +447,7 @@ def test_frames_keep_their_names(blobs):
         ),
         (np.repeat(np.arange(20.0)[:, None], 2, axis=1), {"mixture": without_floor(2)}, "simpler"),
         (np.arange(8.0).reshape(4, 2) ** 1.5, {"mixture": without_floor(3)}, "simpler model"),
-        (np.arange(6.0).reshape(3, 2), {"n_clusters": 5}, "n_clusters=5 is more than the 3 objects"),
+        (np.arange(6.0).reshape(3, 2), {"n_clusters": 5}, "n_clusters=5 is more than the 3 samples"),
         (np.array([[0.0, np.nan], [1, 2]]), {}, "NaN"),
     ],
     ids=["constant", "two points", "collinear", "too few", "fewer than clusters", "nan"],
@@ -458,7 +458,7 @@ def test_degenerate_data_end_in_a_message(X, options, message):
 
 
 def test_a_cluster_that_most_resamples_break_is_fitted_to_the_others_with_a_warning():
-    # Three objects of their own can be fitted once, but most resamples have fewer different ones.
+    # Three samples of their own can be fitted once, but most resamples have fewer different ones.
     random = np.random.default_rng(0)
     X = np.vstack([random.standard_normal((40, 2)), [[50, 50], [51, 50], [50, 51]]])
     with pytest.warns(UserWarning, match=r"VVV could be fitted to 50 of \d+ resamples only.*simpler covariance"):

@@ -78,7 +78,7 @@ def test_intervals_are_near_those_of_r(reference, reference_file, name, model, n
 
 
 def confusion(model, y, names):
-    """How many objects of each class have most mass on each set; clusters are called by their majority."""
+    """How many samples of each class have most mass on each set; clusters are called by their majority."""
     majority = [np.bincount(y[model.labels_ == k], minlength=3).argmax() for k in range(3)]
     table = {}
     for label, place in zip(y, model.masses_.argmax(axis=1), strict=True):
@@ -99,7 +99,7 @@ def test_irises_as_in_tables_5_and_6(reference_file):
     assert set(found) == set(published)
     for cell, count in published.items():
         assert found[cell] == pytest.approx(count, abs=3), cell
-    # Object 84 is the one that is wrong.
+    # Sample 84 is the one that is wrong.
     (ve, vi) = (
         np.bincount(model.labels_[rows], minlength=3).argmax() for rows in (slice(50, 100), slice(100, 150))
     )

@@ -25,10 +25,10 @@ def fourclass():
     return make_fourclass(400, random_state=0)
 
 
-def some_objects(seed, n_objects=60):
+def some_objects(seed, n_samples=60):
     random = np.random.default_rng(seed)
     places = np.array([[0.0, 0, 0], [7, 1, 0], [1, 8, 2]])
-    return places[np.arange(n_objects) % 3] + random.standard_normal((n_objects, 3)) * [1, 1.5, 0.7], random
+    return places[np.arange(n_samples) % 3] + random.standard_normal((n_samples, 3)) * [1, 1.5, 0.7], random
 
 
 @pytest.mark.parametrize("metric", ["adaptive", "euclidean"])
@@ -52,7 +52,7 @@ def test_thresholds_choose_the_peaks(fourclass):
     peaks = graph.peaks(min_bel=0.45, min_delta=2)
     assert 1 < len(peaks) < 10
     np.testing.assert_allclose(model.cluster_centers_, X[peaks], rtol=0, atol=1e-14)
-    with pytest.raises(ValueError, match="no object lies above min_bel=2"):
+    with pytest.raises(ValueError, match="no sample lies above min_bel=2"):
         BPEC(min_bel=2).fit(X)
 
 

@@ -21,10 +21,10 @@ gammas = st.sampled_from([0.0, 0.5, 1.0, 10.0])
 betas = st.sampled_from([1.1, 1.5, 2.0, 3.0])
 
 
-def some_objects(seed, n_objects=40, n_features=3):
+def some_objects(seed, n_samples=40, n_features=3):
     random = np.random.default_rng(seed)
-    X = random.standard_normal((n_objects, n_features)) + 4 * random.integers(3, size=(n_objects, 1))
-    return X, X[random.choice(n_objects, 3, replace=False)] + 0.1 * random.standard_normal((3, n_features)), random
+    X = random.standard_normal((n_samples, n_features)) + 4 * random.integers(3, size=(n_samples, 1))
+    return X, X[random.choice(n_samples, 3, replace=False)] + 0.1 * random.standard_normal((3, n_features)), random
 
 
 def squared_distances(X, V, focal_sets, gamma):

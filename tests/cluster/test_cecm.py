@@ -367,11 +367,11 @@ def test_frames_of_any_kind_are_accepted(iris):
         model = CECM(3, random_state=0).fit(frame, constraints=constraints)
         np.testing.assert_allclose(model.masses_, plain.masses_, rtol=0, atol=1e-12)
         assert model.feature_names_in_.tolist() == names
-        assert model.predict_mass(frame).n_objects == 150
+        assert model.predict_mass(frame).n_samples == 150
     rows = pd.DataFrame(X, index=[f"row {k}" for k in range(150)])
     named = CECM(3, random_state=0).fit(rows)
-    assert named.credal_partition_.object_names[3] == "row 3"
-    assert named.predict_mass(rows).object_names[3] == "row 3"
+    assert named.credal_partition_.sample_names[3] == "row 3"
+    assert named.predict_mass(rows).sample_names[3] == "row 3"
     single = CECM(3, random_state=0).fit(X.astype(np.float32), constraints=constraints)
     assert single.masses_.dtype == np.float32
     np.testing.assert_allclose(single.masses_, plain.masses_, rtol=0, atol=0.01)
@@ -446,7 +446,7 @@ def test_wrong_parameters_are_named_with_what_is_allowed(settings, message):
 
 def test_wrong_constraints_are_refused_with_the_reason():
     X = load_butterfly().data
-    with pytest.raises(ValueError, match=r"must_link has the pair \(0, 99\), but there are 12 objects"):
+    with pytest.raises(ValueError, match=r"must_link has the pair \(0, 99\), but there are 12 samples"):
         CECM(2).fit(X, constraints=PairwiseConstraints([(0, 99)]))
     with pytest.raises(ValueError, match="keep a pair in one of them only"):
         CECM(2).fit(X, constraints=PairwiseConstraints([(0, 1)], [(1, 0)]))

@@ -3,11 +3,11 @@ r"""CECM against the R package, from its own starts and constraints.
 R minimises something else than what is published, and than what we minimise (Δ11 of our list of discrepancies):
 
 - a must-link earns the product of masses on the same single cluster, and costs nothing otherwise; but the number
-  of must-links of an object, without any weight, is added to the slope of its empty set;
+  of must-links of a sample, without any weight, is added to the slope of its empty set;
 - must-links and cannot-links are averaged separately;
 - the solver is a general one that starts at random and stops early, while our rows are solved exactly.
 
-So masses differ, above all those of objects with must-links. What must agree is the criterion that R reports, the
+So masses differ, above all those of samples with must-links. What must agree is the criterion that R reports, the
 masses that follow from R's criterion, and the partition as far as both criteria say the same. And no partition of
 R may be better than ours in what we minimise.
 """
@@ -85,7 +85,7 @@ class Case:
         return distances + self.xi * (1 - met / len(must) + unmet / len(cannot))
 
     def rs_slopes(self):
-        """What R's constraints say to each object, given R's masses of the others."""
+        """What R's constraints say to each sample, given R's masses of the others."""
         must, cannot = self.both()
         u = np.zeros_like(self.masses)
         for pairs, form in (

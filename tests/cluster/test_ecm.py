@@ -25,11 +25,11 @@ betas = st.sampled_from([1.1, 1.5, 2.0, 3.0])
 metrics = st.sampled_from(["euclidean", "adaptive"])
 
 
-def some_objects(seed, n_objects=40, n_features=3):
+def some_objects(seed, n_samples=40, n_features=3):
     """Three clusters and three prototypes to start from, in no particular place."""
     random = np.random.default_rng(seed)
-    X = random.standard_normal((n_objects, n_features)) + 4 * random.integers(3, size=(n_objects, 1))
-    return X, X[random.choice(n_objects, 3, replace=False)] + 0.1 * random.standard_normal((3, n_features)), random
+    X = random.standard_normal((n_samples, n_features)) + 4 * random.integers(3, size=(n_samples, 1))
+    return X, X[random.choice(n_samples, 3, replace=False)] + 0.1 * random.standard_normal((3, n_features)), random
 
 
 def fuzzy_c_means(X, V, exponent, n_iter, noise=np.inf):
@@ -403,7 +403,7 @@ def test_neighbouring_clusters_are_found_and_paired(metric, include_omega):
     np.testing.assert_array_equal(model.predict_mass(X).masses, model.masses_)
 
 
-# Objects as they come
+# Samples as they come
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "adaptive"])
@@ -483,7 +483,7 @@ def test_the_reason_for_missing_labels_is_the_one_that_holds(tmp_path):
 
 def test_pairs_cannot_be_chosen_from_portions():
     X, _, _ = some_objects(0)
-    with pytest.raises(ValueError, match="focal_sets='neighbor_pairs' needs all objects at once"):
+    with pytest.raises(ValueError, match="focal_sets='neighbor_pairs' needs all samples at once"):
         ECM(3, focal_sets="neighbor_pairs").partial_fit(X)
 
 

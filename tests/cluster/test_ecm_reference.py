@@ -98,7 +98,7 @@ def test_the_same_peaks_give_the_masses_the_metrics_and_the_objectives_of_r(case
 
 
 def test_butterfly_example_of_the_bootclus_paper():
-    # Its eleven objects are those without the outlier; it prints masses on the left wing, the right wing and both.
+    # Its eleven samples are those without the outlier; it prints masses on the left wing, the right wing and both.
     model = ECM(2, delta=100, tol=1e-10, random_state=0).fit(load_butterfly().data[:11])
     partition = model.credal_partition_
     if model.labels_[0] == 0:
@@ -109,7 +109,7 @@ def test_butterfly_example_of_the_bootclus_paper():
 
 
 def counted(y, masses):
-    """A row for each class: how many of its objects have their largest mass on each set."""
+    """A row for each class: how many of its samples have their largest mass on each set."""
     largest = masses.argmax(axis=1)
     return np.array([np.bincount(largest[y == one], minlength=masses.shape[1]) for one in np.unique(y)])
 
@@ -136,7 +136,7 @@ def test_diabetes_table_of_the_bootclus_paper(reference_file, seed):
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     model = ECM(3, focal_sets="neighbor_pairs", include_omega=False, delta=100, random_state=seed).fit(X)
     assert model.objective_ == pytest.approx(57.3527, abs=0.0005)
-    # Clusters are named after the class that most of their objects belong to.
+    # Clusters are named after the class that most of their samples belong to.
     order = [np.bincount(model.labels_[y == one], minlength=3).argmax() for one in (2, 3)]
     order = [({0, 1, 2} - set(order)).pop(), *order]
     partition = model.credal_partition_.permute_clusters(order)

@@ -1,4 +1,4 @@
-"""Evidential c-medoids: objects that stand for clusters and for sets of these."""
+"""Evidential c-medoids: samples that stand for clusters and for sets of these."""
 
 import numpy as np
 import pandas as pd
@@ -35,9 +35,9 @@ def blobs():
     return np.array([[0.0, 0], [9, 0], [4, 8]])[y] + random.standard_normal((120, 2)), y
 
 
-def some_objects(seed, n_objects=30):
+def some_objects(seed, n_samples=30):
     random = np.random.default_rng(seed)
-    return random.standard_normal((n_objects, 3)) + 4 * random.integers(3, size=(n_objects, 1))
+    return random.standard_normal((n_samples, 3)) + 4 * random.integers(3, size=(n_samples, 1))
 
 
 @pytest.mark.parametrize("focal_sets", ["full", "pairs", "simple"])
@@ -146,7 +146,7 @@ def test_prediction_of_training_objects_is_the_fit(seed, medoids):
         np.random.default_rng(0).standard_normal((40, 2)) * 1e150,
         np.random.default_rng(0).standard_normal((40, 2)) * 1e-150,
     ],
-    ids=["one place", "two places", "three objects", "far out", "huge", "tiny"],
+    ids=["one place", "two places", "three samples", "far out", "huge", "tiny"],
 )
 def test_awkward_data_give_valid_masses(X, medoids):
     model = ECMdd(3, medoids=medoids, n_init=3, random_state=0).fit(X)
@@ -205,9 +205,9 @@ def test_frames_and_pipelines_are_accepted(blobs):
         ({"init": "best"}, r"init must be one of \['hard', 'spread', 'random'\], got 'best'"),
         (
             {"init": [0, 1]},
-            r"init must be 'hard', 'spread', 'random' or 3 numbers of objects, got an array",
+            r"init must be 'hard', 'spread', 'random' or 3 numbers of samples, got an array",
         ),
-        ({"init": [0, 1, 1]}, r"init must name different objects from 0 to 11, got \[0, 1, 1\]"),
+        ({"init": [0, 1, 1]}, r"init must name different samples from 0 to 11, got \[0, 1, 1\]"),
         ({"metric": "precomputed"}, "X must be a square matrix"),
     ],
 )

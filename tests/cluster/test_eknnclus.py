@@ -28,7 +28,7 @@ from evlearn.cluster.neighbors.label_search import Support, combine_evidence, se
 from evlearn.datasets import make_fourclass
 from evlearn.exceptions import CollapseWarning
 
-one_cluster = pytest.mark.filterwarnings("ignore:all objects are in one cluster:UserWarning")
+one_cluster = pytest.mark.filterwarnings("ignore:all samples are in one cluster:UserWarning")
 seeds = st.integers(0, 10_000)
 
 
@@ -48,23 +48,23 @@ def blobs():
     return make_blobs([80, 120], centers=[[0, 0], [20, 0]], random_state=0)
 
 
-def some_objects(seed, n_objects=60):
+def some_objects(seed, n_samples=60):
     random = np.random.default_rng(seed)
-    return random.standard_normal((n_objects, 2)) + 5 * random.integers(3, size=(n_objects, 1))
+    return random.standard_normal((n_samples, 2)) + 5 * random.integers(3, size=(n_samples, 1))
 
 
-def some_graph(seed, n_objects=40, n_neighbors=6):
+def some_graph(seed, n_samples=40, n_neighbors=6):
     """A graph of random neighbours and weights."""
     random = np.random.default_rng(seed)
-    steps = np.array([random.permutation(n_objects - 1)[:n_neighbors] + 1 for _ in range(n_objects)])
-    indices = ((np.arange(n_objects)[:, None] + steps) % n_objects).astype(np.int32)
-    starts = np.arange(n_objects + 1, dtype=np.int32) * n_neighbors
+    steps = np.array([random.permutation(n_samples - 1)[:n_neighbors] + 1 for _ in range(n_samples)])
+    indices = ((np.arange(n_samples)[:, None] + steps) % n_samples).astype(np.int32)
+    starts = np.arange(n_samples + 1, dtype=np.int32) * n_neighbors
     weights = random.gamma(1, size=indices.size)
-    return csr_array((weights, indices.reshape(-1), starts), shape=(n_objects, n_objects)), random
+    return csr_array((weights, indices.reshape(-1), starts), shape=(n_samples, n_samples)), random
 
 
-def orders(random, n_objects, n_passes=200):
-    return (random.permutation(n_objects).astype(np.int32) for _ in range(n_passes))
+def orders(random, n_samples, n_passes=200):
+    return (random.permutation(n_samples).astype(np.int32) for _ in range(n_passes))
 
 
 # What it finds
@@ -311,7 +311,7 @@ def test_labels_to_start_from_are_labels_of_their_own_random_ones_or_given_ones(
         EKNNClus(60, random_state=0).fit(X).masses_,
     )
     assert EKNNClus(10, y_init=2, random_state=0).fit(X).n_clusters_ == 2
-    for n_labels in (2**31, 2**32, 2**63, 10**30):  # as if each object had a label of its own
+    for n_labels in (2**31, 2**32, 2**63, 10**30):  # as if each sample had a label of its own
         assert EKNNClus(60, q=0.9, y_init=n_labels, random_state=0).fit(X).n_clusters_ == 4
     numbers = y.astype(np.int64) * 2**40 - 2**50
     np.testing.assert_array_equal(
@@ -338,7 +338,7 @@ def test_labels_to_start_from_are_labels_of_their_own_random_ones_or_given_ones(
         np.random.default_rng(0).standard_normal((40, 2)) * 1e-200,
         np.random.default_rng(0).standard_normal((40, 2)) * [1e149, 1e-200],
     ],
-    ids=["one place", "two places", "copies", "two objects", "far out", "huge", "tiny", "both"],
+    ids=["one place", "two places", "copies", "two samples", "far out", "huge", "tiny", "both"],
 )
 def test_awkward_data_give_valid_masses(X, graph):
     for n_neighbors in (1, 3, "auto"):
@@ -352,7 +352,7 @@ def test_awkward_data_give_valid_masses(X, graph):
 
 def test_one_cluster_is_returned_with_a_warning(blobs):
     X = blobs[0][:50]
-    with pytest.warns(CollapseWarning, match="all objects are in one cluster. Lower n_neighbors or q"):
+    with pytest.warns(CollapseWarning, match="all samples are in one cluster. Lower n_neighbors or q"):
         model = EKNNClus(49, q=1, random_state=0, y_init=np.zeros(50, dtype=int)).fit(X)
     assert model.n_clusters_ == 1
     assert model.focal_sets_ == FocalSets.simple(1)
@@ -371,7 +371,7 @@ def test_objects_without_neighbours_know_nothing():
     np.testing.assert_array_equal(model.predict_mass(nothing).masses, [[0, 0, 0, 1]] * 2)
     with pytest.raises(ValueError, match="negative distances"):
         EKNNClus(metric="precomputed").fit(csr_array(-D))
-    with pytest.raises(ValueError, match=r"a row and a column for each object, got shape \(3, 4\)"):
+    with pytest.raises(ValueError, match=r"a row and a column for each sample, got shape \(3, 4\)"):
         EKNNClus(metric="precomputed").fit(csr_array(D[:3]))
 
 
@@ -388,7 +388,7 @@ def test_frames_of_any_kind_are_accepted(fourclass):
         np.testing.assert_array_equal(model.predict(frame), plain.labels_)
     names = [f"row {k}" for k in range(60)]
     named = EKNNClus(10, random_state=0).fit(pd.DataFrame(X, index=names, columns=["a", "b"]))
-    assert named.credal_partition_.object_names[3] == "row 3"
+    assert named.credal_partition_.sample_names[3] == "row 3"
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_frames_of_any_kind_are_accepted(fourclass):
         ({"graph": "mutual"}, r"graph must be one of \['directed', 'union'\], got 'mutual'"),
         ({"y_init": "random"}, "y_init must be 'auto' or a whole number of at least 1, got 'random'"),
         ({"y_init": [0.5] * 12}, "y_init must hold whole numbers, one for each sample, got float64"),
-        ({"y_init": [2**80] * 12}, "y_init must hold whole numbers, one for each sample, got object"),
+        ({"y_init": [2**80] * 12}, "y_init must hold whole numbers, one for each sample, got sample"),
         ({"y_init": [0, 1]}, r"y_init must have shape \(12,\), got \(2,\)"),
         ({"n_init": 0}, "n_init must be a whole number of at least 1, got 0"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),

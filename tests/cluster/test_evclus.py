@@ -146,7 +146,7 @@ def test_permuting_objects_permutes_the_result_from_corresponding_starts():
     order = random.permutation(80)
     settings = {"init": start, "tol": 1e-12, "max_iter": 3000, "shuffle": False}
     plain = EVCLUS(4, **settings).fit(X)
-    # The sweep visits other objects first, so both end at the same minimum and not on the same path.
+    # The sweep visits other samples first, so both end at the same minimum and not on the same path.
     permuted = EVCLUS(4, **(settings | {"init": plain.masses_[order]})).fit(X[order])
     np.testing.assert_allclose(permuted.masses_, plain.masses_[order], rtol=0, atol=1e-4)
 
@@ -180,9 +180,9 @@ def test_frames_of_any_kind_are_accepted(blobs):
         assert model.feature_names_in_.tolist() == ["a", "b"]
     rows = pd.DataFrame(X, index=[f"row {k}" for k in range(60)])
     named = EVCLUS(4, random_state=0).fit(rows)
-    assert named.credal_partition_.object_names[3] == "row 3"
-    assert named.predict_mass(rows).object_names[3] == "row 3"
-    assert plain.credal_partition_.object_names is None
+    assert named.credal_partition_.sample_names[3] == "row 3"
+    assert named.predict_mass(rows).sample_names[3] == "row 3"
+    assert plain.credal_partition_.sample_names is None
     single = EVCLUS(4, random_state=0, solver="landmark").fit(X.astype(np.float32))
     assert single.masses_.dtype == np.float32
 
@@ -199,7 +199,7 @@ def test_it_works_in_a_pipeline(blobs):
 def test_other_metrics_work_with_sampled_pairs_and_prediction(blobs, metric, solver):
     X = blobs[0][:100] + 10
     model = EVCLUS(4, metric=metric, solver=solver, n_partners=10, random_state=0).fit(X)
-    assert model.predict_mass(X[:3]).n_objects == 3
+    assert model.predict_mass(X[:3]).n_samples == 3
 
 
 @pytest.mark.parametrize("transform", ["linear", "rank", lambda d: d / (1 + d)])
@@ -307,7 +307,7 @@ def test_clusters_that_nobody_belongs_to_are_said(solver):
         np.array([[0.0, 1e300], [1.0, -1e-300], [2.0, 0]]) * [1, 1e-150],
         np.full((30, 2), 1e6) + np.random.default_rng(0).standard_normal((30, 2)),
     ],
-    ids=["one place", "duplicates", "a constant column", "two objects", "extreme", "far from the origin"],
+    ids=["one place", "duplicates", "a constant column", "two samples", "extreme", "far from the origin"],
 )
 def test_awkward_data_give_valid_masses(X, solver):
     model = EVCLUS(3, solver=solver, focal_sets="full", n_partners=5, random_state=0).fit(X)
@@ -365,7 +365,7 @@ def test_asymmetric_dissimilarities_are_averaged_with_a_warning():
         ({"d0_quantile": 1.5}, "d0_quantile must be 'auto' or a number above 0 and at most 1, got 1.5"),
         ({"n_partners": 0}, "n_partners must be a whole number of at least 1"),
         ({"n_partners": "some"}, "n_partners must be one of"),
-        ({"n_partners": [[1], [0]]}, r"a row for each of the 12 objects, got shape \(2, 1\)"),
+        ({"n_partners": [[1], [0]]}, r"a row for each of the 12 samples, got shape \(2, 1\)"),
         ({"n_partners": np.zeros((12, 1), dtype=int)}, "its own partner"),
         ({"focal_sets": "half"}, "focal_sets must be one of .* got 'half'"),
         ({"focal_sets": 3}, "focal_sets must be one of"),
@@ -408,7 +408,7 @@ def test_wrong_data_are_refused_with_the_reason():
     for solver in ("stochastic", "landmark"):
         with pytest.raises(ValueError, match="constraints need solver='exact'"):
             EVCLUS(2, solver=solver).fit(X, constraints=PairwiseConstraints([(0, 1)]))
-    with pytest.raises(ValueError, match="X has 3 objects but the model was fitted to 12"):
+    with pytest.raises(ValueError, match="X has 3 samples but the model was fitted to 12"):
         EVCLUS(2, random_state=0).fit(X).stress(X[:3])
 
 

@@ -116,7 +116,7 @@ def test_butterfly_table_of_the_nnevclus_paper(reference_file):
 def test_protein_has_the_published_agreement_and_stress(data):
     D, y = data("protein")
     settings = {"metric": "precomputed", "d0": D.max()}
-    # One object is nearly as plausible in two clusters: only a tight fit of several starts agrees to that object.
+    # One sample is nearly as plausible in two clusters: only a tight fit of several starts agrees to that sample.
     for seed in range(2):
         model = EVCLUS(4, n_init=5, tol=1e-9, max_iter=20_000, random_state=seed, **settings).fit(D)
         assert adjusted_rand_score(y, model.labels_) == pytest.approx(0.989, abs=0.0005)
@@ -128,7 +128,7 @@ def test_protein_has_the_published_agreement_and_stress(data):
 
 def test_fourclass_has_the_published_loss(data):
     X, _ = data("fourclass")
-    # The paper's 100 partners are drawn by each object, so that with those who drew it an object has about 200.
+    # The paper's 100 partners are drawn by each sample, so that with those who drew it a sample has about 200.
     for seed in range(3):
         partners = draw_partners(len(X), 100, np.random.RandomState(seed))
         model = EVCLUS(4, focal_sets="pairs", d0_quantile=0.9, n_partners=partners, loss="mse", random_state=seed)

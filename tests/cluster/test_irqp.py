@@ -1,4 +1,4 @@
-"""The descent of EVCLUS: what constraints cost, and which objects stand for the others."""
+"""The descent of EVCLUS: what constraints cost, and which samples stand for the others."""
 
 import numpy as np
 import pytest

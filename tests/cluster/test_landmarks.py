@@ -1,4 +1,4 @@
-"""Masses from landmarks: the same from attributes and from dissimilarities to all training objects."""
+"""Masses from landmarks: the same from features and from dissimilarities to all training samples."""
 
 import numpy as np
 import pytest

@@ -93,7 +93,7 @@ def test_frames_keep_their_names(moons):
     frame = pd.DataFrame(moons[0], columns=["a", "b"], index=[f"row {i}" for i in range(300)])
     model = MergedMixture(2, random_state=0).fit(frame)
     assert list(model.feature_names_in_) == ["a", "b"]
-    assert model.credal_partition_.object_names[3] == "row 3"
+    assert model.credal_partition_.sample_names[3] == "row 3"
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
@@ -112,7 +112,7 @@ def test_a_cluster_of_one_sample_is_reported():
     ("options", "message"),
     [
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
-        ({"n_clusters": 400}, "more than the 300 objects"),
+        ({"n_clusters": 400}, "more than the 300 samples"),
         ({"component_numbers": 1}, "component_numbers must be"),
         ({"component_numbers": "many"}, "component_numbers must be"),
         ({"covariance_models": "VVX"}, "covariance_models must be one of"),

@@ -46,13 +46,13 @@ def make(method, n_clusters=3, **settings):
     return kind(n_clusters, **({"random_state": 0} | own | settings))
 
 
-def three_blobs(n_objects=300, seed=0, n_features=3):
+def three_blobs(n_samples=300, seed=0, n_features=3):
     """Three clusters of different shapes, one in the middle, and not in order."""
     random = np.random.default_rng(seed)
-    y = random.integers(3, size=n_objects)
+    y = random.integers(3, size=n_samples)
     places = np.array([[0.0, 0, 0], [6, 2, 0], [1, 6, 3]])[:, :n_features]
     widths = np.array([[1.0, 1, 1], [2, 0.7, 1], [0.8, 1, 2]])[:, :n_features]
-    return places[y] + widths[y] * random.standard_normal((n_objects, n_features)), y
+    return places[y] + widths[y] * random.standard_normal((n_samples, n_features)), y
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def assert_valid(masses, atol=1e-10):
 # scikit-learn
 
 
-@cut_off  # five objects in three clusters of any shape
+@cut_off  # five samples in three clusters of any shape
 @parametrize_with_checks([ECM(), ECM(metric="adaptive"), CCM(), BPEC()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -142,7 +142,7 @@ def test_new_objects_are_judged_sensibly(method):
     rough = new.to_rough()
     assert rough[0].sum() == rough[2].sum() == 1
     assert (rough[0] != rough[2]).all()
-    assert rough[1].all() or method == "CCM"  # which needs objects near to both prototypes
+    assert rough[1].all() or method == "CCM"  # which needs samples near to both prototypes
     assert new.to_fuzzy()[1] == pytest.approx([0.5, 0.5], abs=0.02)
     assert new.outliers().tolist() == [False, False, False, True]
 
@@ -159,7 +159,7 @@ def test_a_fit_forgets_the_one_before(blobs, method):
     assert set(vars(model)) == set(vars(fresh))
     np.testing.assert_array_equal(model.masses_, fresh.masses_)
     np.testing.assert_array_equal(model.objective_history_, fresh.objective_history_)
-    assert model.credal_partition_.object_names is None
+    assert model.credal_partition_.sample_names is None
     assert model.n_features_in_ == 3
 
 
@@ -343,9 +343,9 @@ def test_any_kind_of_array_gives_the_same_result(blobs, method, tmp_path):
 def test_rows_of_a_frame_keep_their_names(blobs, method):
     names = [f"row {k}" for k in range(300)]
     model = make(method).fit(pd.DataFrame(blobs[0], index=names))
-    assert list(model.credal_partition_.object_names) == names
-    assert model.predict_mass(pd.DataFrame(blobs[0][:2], index=["a", "b"])).object_names == ("a", "b")
-    assert make(method).fit(pd.DataFrame(blobs[0])).credal_partition_.object_names is None
+    assert list(model.credal_partition_.sample_names) == names
+    assert model.predict_mass(pd.DataFrame(blobs[0][:2], index=["a", "b"])).sample_names == ("a", "b")
+    assert make(method).fit(pd.DataFrame(blobs[0])).credal_partition_.sample_names is None
 
 
 def test_named_rows_do_not_mind_that_masses_go_to_parquet_files(blobs, tmp_path):
@@ -457,12 +457,12 @@ def test_objects_on_prototypes_and_barycentres_give_them_all_their_mass(metric, 
         "two places",
         "a constant column",
         "a column of another size",
-        "two objects",
+        "two samples",
         "all alone",
         "one cluster",
         "far out",
         "nearly one place",
-        "more attributes than objects",
+        "more features than samples",
     ],
 )
 def test_awkward_data_give_valid_masses(X, n_clusters, method):

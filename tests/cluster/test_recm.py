@@ -36,10 +36,10 @@ def blobs():
     return make_fourclass(400, random_state=0)
 
 
-def some_objects(seed, n_objects=30):
+def some_objects(seed, n_samples=30):
     random = np.random.default_rng(seed)
-    X = random.standard_normal((n_objects, 3)) + 4 * random.integers(3, size=(n_objects, 1))
-    return X, random.dirichlet(np.ones(8), size=n_objects)
+    X = random.standard_normal((n_samples, 3)) + 4 * random.integers(3, size=(n_samples, 1))
+    return X, random.dirichlet(np.ones(8), size=n_samples)
 
 
 @pytest.mark.parametrize("init", ["random", "kmeans"])
@@ -175,7 +175,7 @@ def test_a_place_far_from_the_origin_is_as_good_as_any(blobs):
         (np.random.default_rng(0).standard_normal((40, 2)), 1),
         (np.vstack([np.random.default_rng(0).standard_normal((40, 2)), [[1e6, 0]]]), 3),
     ],
-    ids=["one place", "two places", "a constant column", "two objects", "all alone", "one cluster", "far out"],
+    ids=["one place", "two places", "a constant column", "two samples", "all alone", "one cluster", "far out"],
 )
 def test_awkward_data_give_valid_masses(X, n_clusters, nonmetric, init):
     model = RECM(n_clusters, nonmetric=nonmetric, init=init, random_state=0, max_iter=5000).fit(X)
@@ -230,7 +230,7 @@ def test_prediction_walks_through_many_objects_in_blocks(blobs, monkeypatch):
 
 
 def test_cosine_dissimilarities_predict_training_objects_although_they_round(blobs):
-    # Computed from two arrays, the dissimilarity of an object to itself is not quite zero.
+    # Computed from two arrays, the dissimilarity of a sample to itself is not quite zero.
     X = np.random.default_rng(0).standard_normal((60, 5))
     model = RECM(3, metric="cosine", nonmetric="shift", random_state=0).fit(X)
     assert model.shift_ > 0
@@ -332,8 +332,8 @@ def test_frames_of_any_kind_are_accepted(blobs):
     names = [f"row {k}" for k in range(60)]
     D = pd.DataFrame(pairwise_distances(X), index=names, columns=names)
     named = RECM(4, metric="precomputed", random_state=0).fit(D)
-    assert named.credal_partition_.object_names[3] == "row 3"
-    assert named.predict_mass(D).object_names[3] == "row 3"
+    assert named.credal_partition_.sample_names[3] == "row 3"
+    assert named.predict_mass(D).sample_names[3] == "row 3"
     single = RECM(4, random_state=0).fit(X.astype(np.float32))
     np.testing.assert_allclose(single.masses_, plain.masses_, rtol=0, atol=1e-4)
 
@@ -458,7 +458,7 @@ def test_several_thousand_objects_take_seconds():
 
 
 def test_a_square_below_zero_counts_as_a_very_small_one_and_not_as_none():
-    # Objects 0 and 1 are 4 apart and object 2 is 1 from each: its square to their mean is 1 - 16 / 4, minus three.
+    # Samples 0 and 1 are 4 apart and sample 2 is 1 from each: its square to their mean is 1 - 16 / 4, minus three.
     squares = np.array([[0.0, 16, 1], [16, 0, 1], [1, 1, 0]])
     costs = SetCosts.ecm(FocalSets.singletons(2), alpha=1.0, beta=3.0, delta=1.0)
     weights = np.array([[0.5, 0.5, 0], [0, 0, 1]])
@@ -467,5 +467,5 @@ def test_a_square_below_zero_counts_as_a_very_small_one_and_not_as_none():
     assert clipped
     assert 0 < found[2, 1] <= 1e-9 * squares.mean()
     np.testing.assert_allclose(found[:2], [[1, 4, 1], [1, 4, 1]])  # what distances say where they are possible
-    assert found[2, 2] == 0  # object 2 is where the second prototype is, and so belongs to it
+    assert found[2, 2] == 0  # sample 2 is where the second prototype is, and so belongs to it
     np.testing.assert_array_equal(model.assign(squares)[2], [0, 0, 1])

@@ -52,7 +52,7 @@ def test_old_objects_have_the_masses_of_the_fit_and_new_ones_those_of_the_predic
 def test_the_names_are_those_of_the_frame_that_is_asked_about():
     model = EVCLUS(2, random_state=0).fit(pd.DataFrame(X, columns=["a", "b"], index=range(100, 130)))
     other = pd.DataFrame(X, columns=["a", "b"], index=range(7, 37))
-    assert partition_of(model, other).object_names[0] == "7"
+    assert partition_of(model, other).sample_names[0] == "7"
     np.testing.assert_array_equal(partition_of(model, other).masses, model.masses_)
 
 

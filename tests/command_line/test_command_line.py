@@ -66,7 +66,7 @@ def test_a_table_becomes_labels_and_masses(iris, ending, capsys):
     model = CCM(3, random_state=0).fit(iris[ATTRIBUTES].to_numpy())
     result = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
     expected = model.credal_partition_.to_frame()
-    assert result["object"].tolist() == iris["flower"].tolist()
+    assert result["sample"].tolist() == iris["flower"].tolist()
     assert result["cluster"].tolist() == model.labels_.tolist()
     assert result["assignment"].tolist() == expected["assignment"].tolist()
     assert np.array_equal(result["doubt"], expected["doubt"])
@@ -124,7 +124,7 @@ def test_quiet_says_the_summary_only(iris, capsys):
     assert run("cluster", "iris.csv", "-k", 3, "-q") == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    assert captured.out.startswith("150 objects, 3 clusters\n")
+    assert captured.out.startswith("150 samples, 3 clusters\n")
 
 
 def test_a_report_has_the_names_of_rows_and_columns(iris):
@@ -206,11 +206,11 @@ def test_data_larger_than_memory_give_the_same_answer(iris, ending, monkeypatch)
     options = ["--out", "blocks.csv", "--model", "blocks.json", "--report", "r.html"]
     assert run("cluster", source, "-k", 3, *options) == 0
     memory, blocks = pd.read_csv("memory.csv"), pd.read_csv("blocks.csv")
-    assert memory["object"].tolist() == blocks["object"].tolist()
+    assert memory["sample"].tolist() == blocks["sample"].tolist()
     # Rounded in the files.
     assert np.allclose(memory.iloc[:, 3:], blocks.iloc[:, 3:], atol=1e-8)
     with open("r.html", encoding="utf-8") as file:
-        assert "These are a random sample of 150 objects." in file.read()
+        assert "These are a random subset of 150 samples." in file.read()
     assert list(evlearn.load_model("blocks.json").feature_names_in_) == ATTRIBUTES
 
 
@@ -232,10 +232,10 @@ def test_prediction_finds_columns_by_name_and_goes_to_the_screen(iris, capsys):
     assert run("predict", "model.json", "new.csv") == 0
     captured = capsys.readouterr()
     rows = list(csv.DictReader(io.StringIO(captured.out)))
-    assert [row["object"] for row in rows] == [str(number) for number in range(10)]
+    assert [row["sample"] for row in rows] == [str(number) for number in range(10)]
     model = evlearn.load_model("model.json")
     assert [int(row["cluster"]) for row in rows] == model.predict(iris[ATTRIBUTES].head(10)).tolist()
-    assert "10 objects, 3 clusters" in captured.err
+    assert "10 samples, 3 clusters" in captured.err
 
 
 def test_prediction_refuses_other_columns(iris, capsys):
@@ -246,7 +246,7 @@ def test_prediction_refuses_other_columns(iris, capsys):
         "new.csv has no column 'petal width', which the model was fitted to."
     )
     np.savetxt("bare.csv", np.ones((3, 3)), delimiter=",")
-    assert "bare.csv has 3 attributes, and the model was fitted to 4" in fails(
+    assert "bare.csv has 3 features, and the model was fitted to 4" in fails(
         capsys, "predict", "model.json", "bare.csv"
     )
 
@@ -335,7 +335,7 @@ def test_rows_with_missing_values_can_be_left_out(tmp_path, monkeypatch):
     (tmp_path / "data.csv").write_text("a;b\n1,5;2\n3;NA\n\n4;5,25\n?;1\n0;0\n")
     options = ["--decimal", ",", "--drop-missing"]
     assert run("cluster", "data.csv", "-k", 2, *options, "--out", "result.csv", "--model", "model.json") == 0
-    assert pd.read_csv("result.csv")["object"].tolist() == [0, 2, 4]
+    assert pd.read_csv("result.csv")["sample"].tolist() == [0, 2, 4]
     table = open_table("data.csv", decimal=",")
     (chunk,) = table.chunks(["b", "a"], None, drop_missing=True)
     assert chunk.values.tolist() == [[2, 1.5], [5.25, 4], [0, 0]]
@@ -345,7 +345,7 @@ def test_a_table_without_names_has_columns_all_the_same(tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data.tsv").write_text("1\t2\n3\t4\n5\t7\n")
     assert run("cluster", "data.tsv", "-k", 2, "--model", "model.json") == 0
-    assert "attributes: x0, x1" in capsys.readouterr().err
+    assert "features: x0, x1" in capsys.readouterr().err
     assert not hasattr(evlearn.load_model("model.json"), "feature_names_in_")
 
 
@@ -361,7 +361,7 @@ def test_a_headerless_table_keeps_its_first_sample(tmp_path, monkeypatch, capsys
     (tmp_path / "iris.data").write_text(rows_of_irises())
     assert run("cluster", "iris.data", "-k", 3, "--out", "result.csv") == 0
     captured = capsys.readouterr()
-    assert "150 objects" in captured.out
+    assert "150 samples" in captured.out
     assert (
         "iris.data: line 1 is a sample, and columns are called x0, x1, ...; if line 1 has their names"
         in captured.err
@@ -370,7 +370,7 @@ def test_a_headerless_table_keeps_its_first_sample(tmp_path, monkeypatch, capsys
     assert "left out, because they hold text: x4" in captured.err
     (tmp_path / "hole.data").write_text(rows_of_irises().replace("5.1,3.5,", f"{missing},3.5,", 1))
     assert run("cluster", "hole.data", "-k", 3, "--drop-missing") == 0
-    assert "149 objects" in capsys.readouterr().out
+    assert "149 samples" in capsys.readouterr().out
     assert "column 'x0' has a missing or infinite value in row 0" in fails(capsys, "cluster", "hole.data", "-k", 3)
 
 
@@ -382,12 +382,12 @@ def test_a_header_of_years_is_seen_and_told(tmp_path, monkeypatch, capsys):
     (tmp_path / "years.csv").write_text("2019,2020,2021\n" + rows)
     assert run("cluster", "years.csv", "-k", 2, "--model", "model.json") == 0
     captured = capsys.readouterr()
-    assert "6 objects" in captured.out
+    assert "6 samples" in captured.out
     assert "line 1 (2019, 2020, 2021) has the names of the columns" in captured.err
     assert "--no-header" in captured.err
     assert run("cluster", "years.csv", "-k", 2, "--no-header") == 0
     captured = capsys.readouterr()
-    assert "7 objects" in captured.out
+    assert "7 samples" in captured.out
     assert "line 1" not in captured.err
     (tmp_path / "new.csv").write_text("2021,2019,2020\n" + rows)
     assert run("predict", "model.json", "new.csv", "--out", "judged.csv") == 0
@@ -434,7 +434,7 @@ def test_columns_with_commas_in_their_names_are_chosen_in_quotes_or_alone(tmp_pa
         ("b, c", "b, c"),
     ):
         assert run("cluster", "data.csv", "-k", 2, "--columns", option) == 0
-        assert f"attributes: {columns}\n" in capsys.readouterr().err
+        assert f"features: {columns}\n" in capsys.readouterr().err
     assert "--columns has 'x'" in fails(capsys, "cluster", "data.csv", "-k", 2, "--columns", "x,b")
     assert "--columns has 'b\\nc'" in fails(capsys, "cluster", "data.csv", "-k", 2, "--columns", "b\nc")
 
@@ -446,14 +446,14 @@ def test_text_that_a_spreadsheet_would_compute_is_written_as_text(tmp_path, monk
     frame.to_csv("data.csv", index=False)
     run("cluster", "data.csv", "-k", 2, "--names", "name", "--out", "result.csv")
     expected = [name if name in ("-1.5", "+7", "plain") else f"'{name}" for name in names]
-    assert pd.read_csv("result.csv", dtype=str)["object"].tolist() == expected
+    assert pd.read_csv("result.csv", dtype=str)["sample"].tolist() == expected
     writer_file = io.StringIO()
     CsvWriter(writer_file).write(names, CredalPartition.from_hard([0, 1] * 4 + [0], cluster_names=["=1+1", "-b"]))
     assert {row["cluster"] for row in csv.DictReader(io.StringIO(writer_file.getvalue()))} == {"'=1+1", "'-b"}
     run("cluster", "data.csv", "-k", 2, "--names", "name", "--out", "raw.csv", "--keep-formulas")
-    assert pd.read_csv("raw.csv", dtype=str)["object"].tolist() == names
+    assert pd.read_csv("raw.csv", dtype=str)["sample"].tolist() == names
     run("cluster", "data.csv", "-k", 2, "--names", "name", "--out", "result.parquet")
-    assert pd.read_parquet("result.parquet")["object"].tolist() == names
+    assert pd.read_parquet("result.parquet")["sample"].tolist() == names
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, capsys):
@@ -564,7 +564,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
                 process.send_signal(signal.SIGINT)
                 break
         told = process.stderr.read()
-        assert process.stdout.read().startswith("100000 objects, 6 clusters")
+        assert process.stdout.read().startswith("100000 samples, 6 clusters")
     assert process.returncode == 3, told
     assert "interrupted after" in told
     with open(tmp_path / "result.csv", encoding="utf-8") as file:
@@ -575,7 +575,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
 def test_progress_is_one_line_on_a_terminal(iris):
     controller, terminal = os.openpty()
     with command("cluster", "iris.csv", "-k", 3, stdout=subprocess.PIPE, stderr=terminal) as process:
-        assert process.stdout.read().startswith("150 objects")
+        assert process.stdout.read().startswith("150 samples")
     os.close(terminal)
     told = os.read(controller, 100_000).decode()
     os.close(controller)
@@ -585,7 +585,7 @@ def test_progress_is_one_line_on_a_terminal(iris):
     stays = [line.rpartition("\r")[2] for line in told.replace("\r\n", "\n").split("\n")]
     assert [line for line in stays if line.strip()] == [
         "evlearn: left out, because they hold text: flower, species",
-        "evlearn: attributes: sepal length, sepal width, petal length, petal width",
+        "evlearn: features: sepal length, sepal width, petal length, petal width",
     ]
     assert "CCM iteration" in told
 
@@ -607,7 +607,7 @@ def test_a_reader_that_leaves_early_is_no_error(iris, tmp_path):
     assert run("cluster", "iris.csv", "-k", 3, "--model", "model.json") == 0
     pd.concat([iris] * 200).to_csv("many.csv", index=False)
     with command("predict", "model.json", "many.csv", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout.readline().startswith("object,cluster,assignment,doubt")
+        assert process.stdout.readline().startswith("sample,cluster,assignment,doubt")
         process.stdout.close()
         told = process.stderr.read()
     assert process.returncode == 141

@@ -93,7 +93,7 @@ def test_a_contradiction_names_a_shortest_chain():
 def test_many_contradictions_and_long_chains_are_told_in_short():
     line = [(i, i + 1) for i in range(100)]
     constraints = PairwiseConstraints(line, [(0, 100), *((i, 99) for i in range(1, 9))])
-    with pytest.raises(ValueError, match=r" 8 - 9 - \(81 objects\) - 91 - .*; and 6 more"):
+    with pytest.raises(ValueError, match=r" 8 - 9 - \(81 samples\) - 91 - .*; and 6 more"):
         constraints.closure()
 
 

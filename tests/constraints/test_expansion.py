@@ -33,16 +33,16 @@ def expanded_by_hand(constraints, D, K):
 
 
 @st.composite
-def problems(draw, max_objects=30):
-    """Objects in the plane without ties, constraints on them, and a number of neighbours."""
+def problems(draw, max_samples=30):
+    """Samples in the plane without ties, constraints on them, and a number of neighbours."""
     random = np.random.default_rng(draw(st.integers(0, 10_000)))
-    n_objects = draw(st.integers(2, max_objects))
-    X = random.normal(size=(n_objects, 2))
-    n_pairs = n_objects * (n_objects - 1) // 2
-    y = random.integers(2, size=n_objects)
+    n_samples = draw(st.integers(2, max_samples))
+    X = random.normal(size=(n_samples, 2))
+    n_pairs = n_samples * (n_samples - 1) // 2
+    y = random.integers(2, size=n_samples)
     n_constraints = draw(st.integers(0, min(n_pairs, 40)))
     constraints = PairwiseConstraints.sample(y, n_constraints, random_state=draw(st.integers(0, 1000)))
-    return constraints, X, draw(st.integers(0, min(n_objects - 1, 7)))
+    return constraints, X, draw(st.integers(0, min(n_samples - 1, 7)))
 
 
 @given(problems())
@@ -137,7 +137,7 @@ def test_expanded_constraints_are_mostly_right():
 
 
 def test_expansion_agrees_with_r_where_r_follows_the_paper(reference, reference_file):
-    # R also pairs objects that are near both objects of a constraint, which Algorithm 2 leaves out, and it may
+    # R also pairs samples that are near both samples of a constraint, which Algorithm 2 leaves out, and it may
     # return self-pairs and duplicates. All other pairs must agree.
     known = reference("expandlink_bananas200_k5").arrays
     table = np.genfromtxt(reference_file("data/bananas_n200_seed7.csv"), delimiter=",", names=True)
@@ -161,7 +161,7 @@ def test_expansion_agrees_with_r_where_r_follows_the_paper(reference, reference_
         ({"n_neighbors": 2.0}, "n_neighbors must be .* got 2.0"),
         ({"metric": "precomputed"}, r"X must be square when metric='precomputed', got shape \(6, 2\)"),
         ({"metric": "unheard"}, "'metric' parameter .* Got 'unheard'"),
-        ({"X": np.zeros((3, 2))}, r"cannot_link has the pair \(1, 4\), but there are 3 objects"),
+        ({"X": np.zeros((3, 2))}, r"cannot_link has the pair \(1, 4\), but there are 3 samples"),
         ({"X": np.full((6, 2), np.nan)}, "X contains NaN"),
         ({"X": np.zeros(6)}, "Expected 2D array"),
     ],

@@ -23,7 +23,7 @@ def pairs_of(array):
 
 @st.composite
 def constraints(draw):
-    """Every pair of some objects is in one list or in the other, and each may be repeated or turned around."""
+    """Every pair of some samples is in one list or in the other, and each may be repeated or turned around."""
     pairs = draw(st.lists(st.tuples(OBJECTS, OBJECTS).filter(lambda pair: pair[0] != pair[1]), max_size=12))
     chosen = {tuple(sorted(pair)): draw(st.booleans()) for pair in pairs}
     must, cannot = ([pair for pair in pairs if chosen[tuple(sorted(pair))] is kind] for kind in (True, False))
@@ -125,7 +125,7 @@ def test_adding_parts_gives_the_whole(given_pairs):
 
 @given(labels(N_OBJECTS))
 def test_all_pairs_of_labelled_objects_are_constrained(y):
-    y = y - 1  # so that some objects are unlabelled
+    y = y - 1  # so that some samples are unlabelled
     result = PairwiseConstraints.from_labels(y)
     known = [i for i in range(N_OBJECTS) if y[i] >= 0]
     assert pairs_of(result.must_link) == {(i, j) for i in known for j in known if i < j and y[i] == y[j]}
@@ -211,8 +211,8 @@ def test_neighbours_list_every_constraint_from_both_sides(given_pairs):
 
 
 def test_check_objects_accepts_what_exists():
-    PairwiseConstraints([(0, 4)]).check_objects(5)
-    PairwiseConstraints().check_objects(0)
+    PairwiseConstraints([(0, 4)]).check_samples(5)
+    PairwiseConstraints().check_samples(0)
 
 
 @pytest.mark.parametrize(
@@ -229,27 +229,27 @@ def test_check_objects_accepts_what_exists():
             r"both hold \(0, 3\), \(0, 4\)",
         ),
         (lambda: PairwiseConstraints([(0, j) for j in range(9)], [(0, j) for j in range(1, 9)]), "and 3 more"),
-        (lambda: PairwiseConstraints((), [(0, 1), (4, 4)]), r"separates an object from itself: \(4, 4\); drop"),
+        (lambda: PairwiseConstraints((), [(0, 1), (4, 4)]), r"separates a sample from itself: \(4, 4\); drop"),
         (lambda: PairwiseConstraints((0, 1)), r"must_link must be pairs .* got an array of shape \(2,\)"),
         (lambda: PairwiseConstraints(3), r"must_link must be pairs .* shape \(\)"),
         (lambda: PairwiseConstraints((), [(0, 1, 2)]), r"cannot_link must be pairs .* shape \(1, 3\)"),
-        (lambda: PairwiseConstraints([(0.0, 1.5)]), "must_link must be pairs of object numbers .* type float64"),
-        (lambda: PairwiseConstraints([("a", "b")]), "must_link must be pairs of object numbers .* type <U1"),
+        (lambda: PairwiseConstraints([(0.0, 1.5)]), "must_link must be pairs of sample numbers .* type float64"),
+        (lambda: PairwiseConstraints([("a", "b")]), "must_link must be pairs of sample numbers .* type <U1"),
         (lambda: PairwiseConstraints([(0, 1), (2,)]), "must_link must hold pairs .* not all its rows are pairs"),
-        (lambda: PairwiseConstraints([(0, -1)]), "must_link has the object -1; objects are numbered from 0"),
-        (lambda: PairwiseConstraints((), [(0, 2**31)]), "cannot_link has the object 2147483648"),
+        (lambda: PairwiseConstraints([(0, -1)]), "must_link has the sample -1; samples are numbered from 0"),
+        (lambda: PairwiseConstraints((), [(0, 2**31)]), "cannot_link has the sample 2147483648"),
         (lambda: PairwiseConstraints.from_labels([[0, 1]]), r"y must be one label .* shape \(1, 2\)"),
-        (lambda: PairwiseConstraints.from_labels(np.zeros(4000)), "4,000 labelled objects and so 7,998,000 pairs"),
-        (lambda: PairwiseConstraints.sample([0, 1, 1, -1], 4), "from 0 to 3, .* 3 labelled objects, got 4"),
+        (lambda: PairwiseConstraints.from_labels(np.zeros(4000)), "4,000 labelled samples and so 7,998,000 pairs"),
+        (lambda: PairwiseConstraints.sample([0, 1, 1, -1], 4), "from 0 to 3, .* 3 labelled samples, got 4"),
         (lambda: PairwiseConstraints.sample([0, 1, 1], 1.5), "n_constraints must be a whole number .* got 1.5"),
         (lambda: PairwiseConstraints.sample([0, 1, 1], -1), "n_constraints must be .* got -1"),
         (
-            lambda: PairwiseConstraints([(0, 1), (2, 7)]).check_objects(7),
+            lambda: PairwiseConstraints([(0, 1), (2, 7)]).check_samples(7),
             r"must_link has the pair \(2, 7\), but .* 7",
         ),
         (lambda: PairwiseConstraints((), [(2, 7)]).violations([0, 1]), r"cannot_link has the pair \(2, 7\)"),
-        (lambda: PairwiseConstraints([(2, 7)]).neighbours(3), "there are 3 objects, numbered 0 to 2"),
-        (lambda: PairwiseConstraints().violations([[0]]), "labels must be one label for each object"),
+        (lambda: PairwiseConstraints([(2, 7)]).neighbours(3), "there are 3 samples, numbered 0 to 2"),
+        (lambda: PairwiseConstraints().violations([[0]]), "labels must be one label for each sample"),
     ],
 )
 def test_errors_say_what_to_do(call, message):

@@ -18,7 +18,7 @@ def read_csv(path):
 def test_butterfly_has_the_published_coordinates(reference_file):
     table = read_csv(reference_file("data/butterfly.csv"))
     np.testing.assert_array_equal(datasets.load_butterfly().data, np.column_stack([table["x1"], table["x2"]]))
-    assert datasets.load_butterfly().object_names[11] == "12"
+    assert datasets.load_butterfly().sample_names[11] == "12"
 
 
 @pytest.mark.parametrize("name", GENERATORS)

@@ -178,8 +178,8 @@ def test_labels_probabilities_noise_and_masses_go_together():
 
 
 def test_object_names_are_kept():
-    named = CredalPartition.from_hard([0, 0, 1, 1], object_names=list("abcd"))
-    assert combine_partitions([[0, 0, 1, 1], named], random_state=0).object_names == tuple("abcd")
+    named = CredalPartition.from_hard([0, 0, 1, 1], sample_names=list("abcd"))
+    assert combine_partitions([[0, 0, 1, 1], named], random_state=0).sample_names == tuple("abcd")
 
 
 def test_the_family_follows_the_number_of_clusters():

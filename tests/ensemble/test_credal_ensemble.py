@@ -86,7 +86,7 @@ def test_frames_and_pipelines_work(blobs):
     frame = pd.DataFrame(blobs[0], columns=["a", "b"], index=[f"row {i}" for i in range(120)])
     ensemble = CredalEnsemble([KMeans(3), ECM(3)], random_state=0)
     pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), ensemble).fit(frame)
-    assert pipeline[-1].credal_partition_.object_names[2] == "row 2"
+    assert pipeline[-1].credal_partition_.sample_names[2] == "row 2"
     assert len(pipeline.predict(frame)) == 120
 
 

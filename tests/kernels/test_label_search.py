@@ -1,4 +1,4 @@
-"""The search for labels: which label an object takes, vote by vote."""
+"""The search for labels: which label a sample takes, vote by vote."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from evlearn.kernels.label_search import sweep
 
 
 def first_object(labels, weights, dtype=np.float64):
-    """The label that object 0 takes, whose neighbours are all others, in order and with these weights."""
+    """The label that sample 0 takes, whose neighbours are all others, in order and with these weights."""
     labels = np.array(labels, dtype=np.int32)
     indptr = np.r_[0, np.full(len(labels), len(weights))].astype(np.int32)
     indices = np.arange(1, len(labels), dtype=np.int32)

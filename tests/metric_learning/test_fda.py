@@ -291,7 +291,7 @@ def test_labels_are_needed_and_checked(iris, method):
         method().fit(X, np.full(150, -1))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         method().fit(X, y[:-1])
-    with pytest.raises(ValueError, match=r"y must be one label for each object, got an array of shape \(150, 2\)"):
+    with pytest.raises(ValueError, match=r"y must be one label for each sample, got an array of shape \(150, 2\)"):
         method().fit(X, np.ones((150, 2)))
     with pytest.raises(NotFittedError):
         method().transform(X)
@@ -302,7 +302,7 @@ def test_labels_are_needed_and_checked(iris, method):
     [
         (FDA(3), "n_components must be at most 2, because there are 3 classes and 4 attributes; got 3"),
         (KernelFDA(3), "n_components must be at most 2, because there are 3 classes"),
-        (LocalFDA(5), "at most 4, because there are 150 labelled objects and 4 attributes; got 5"),
+        (LocalFDA(5), "at most 4, because there are 150 labelled samples and 4 attributes; got 5"),
         (FDA(0), "n_components must be a whole number of at least 1, got 0"),
         (FDA(reg=-1), "reg must be a number at least 0, got -1"),
         (LocalFDA(n_neighbors=0), "n_neighbors must be a whole number of at least 1, got 0"),

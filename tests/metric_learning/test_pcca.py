@@ -467,7 +467,7 @@ def test_what_is_known_must_be_given_and_say_something(iris, method):
         method().fit(X, constraints=PairwiseConstraints([(0, 1)]))
     with pytest.raises(ValueError, match="at least one cannot-link"):
         method().fit(X, np.zeros(150))
-    with pytest.raises(ValueError, match=r"cannot_link has the pair \(0, 150\), but there are 150 objects"):
+    with pytest.raises(ValueError, match=r"cannot_link has the pair \(0, 150\), but there are 150 samples"):
         method().fit(X, constraints=PairwiseConstraints([], [(0, 150)]))
     with pytest.raises(TypeError, match=r"must be PairwiseConstraints, got list; write PairwiseConstraints\("):
         method().fit(X, constraints=[(0, 1)])

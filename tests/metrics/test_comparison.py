@@ -109,7 +109,7 @@ def test_seeds_of_wheat_on_one_map_and_combined(reference_file):
         (
             {"a": [0, 1], "b": [0, 1, 1]},
             None,
-            r"all partitions must describe the same objects, got \{'a': 2, 'b': 3\}",
+            r"all partitions must describe the same samples, got \{'a': 2, 'b': 3\}",
         ),
         ({"a": [0, 1]}, [0, 1, 1], r"'reference': 3"),
         ({"a": np.zeros((1, 1, 1))}, None, r"partitions\['a'\] must be"),
@@ -147,5 +147,5 @@ def test_clusters_without_a_counterpart_come_last():
     aligned = align_clusters(fine, coarse).to_hard()
     assert aligned[4:].tolist() == [1, 1, 1]
     assert set(aligned[:4]) == {0, 2}
-    with pytest.raises(ValueError, match="there are 2 and 7 objects"):
+    with pytest.raises(ValueError, match="there are 2 and 7 samples"):
         align_clusters(CredalPartition.from_hard([0, 1]), fine)

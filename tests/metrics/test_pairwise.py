@@ -22,7 +22,7 @@ DISTANCES = {"jousselme": bf.jousselme_distance, "belief": bf.belief_distance}
 
 def pair_masses(partition):
     """Mass functions on {s, not s} for all pairs i < j."""
-    pairs = np.column_stack(np.triu_indices(partition.n_objects, k=1))
+    pairs = np.column_stack(np.triu_indices(partition.n_samples, k=1))
     return np.column_stack(partition.relational(pairs))
 
 
@@ -168,7 +168,7 @@ def test_single_precision_masses_give_the_same_indices(two_partitions):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: consistency_index([0, 1, 1], [0, 1]), "there are 3 and 2 objects; both must describe"),
+        (lambda: consistency_index([0, 1, 1], [0, 1]), "there are 3 and 2 samples; both must describe"),
         (lambda: credal_rand_index([0], [0]), "no pairs to compare"),
         (lambda: nonspecificity_index([0]), "no pairs to compare"),
         (
@@ -185,7 +185,7 @@ def test_errors_say_what_to_do(call, message):
 
 
 def test_no_object_is_paired_with_itself():
-    # Of two objects there is one pair, and every draw is this pair: apart in one partition, together in the other.
+    # Of two samples there is one pair, and every draw is this pair: apart in one partition, together in the other.
     for distance in DISTANCES:
         found = sampled_credal_rand_index([0, 1], [0, 0], n_pairs=50, distance=distance, random_state=0)
         assert found == (credal_rand_index([0, 1], [0, 0], distance=distance), 0)

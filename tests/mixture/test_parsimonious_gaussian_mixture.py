@@ -183,7 +183,7 @@ def test_the_likelihood_never_falls(name, seed, d, c, weighted):
     start = random.dirichlet(np.ones(c), size=100)
     weights = random.integers(4, size=100).astype(float) if weighted else None
     history = one_run(X - X.mean(axis=0), start, name, weights=weights, tol=0, max_iter=60).history
-    # With five objects in four dimensions covariances are nearly singular, and rounding is seen.
+    # With five samples in four dimensions covariances are nearly singular, and rounding is seen.
     assert (np.diff(history) >= -1e-7 * np.abs(history[1:])).all()
 
 
@@ -308,10 +308,10 @@ def test_a_run_does_not_depend_on_those_beside_it(name, seed):
     X, _ = blobs(seed, n=60, d=3)
     random = np.random.default_rng(seed)
     starts = random.dirichlet(np.ones(3), size=(6, 60))
-    starts[3, :, 0] = 0  # a component without objects: this run fails
+    starts[3, :, 0] = 0  # a component without samples: this run fails
     weights = random.integers(4, size=(6, 60)).astype(float)
     together = run_em(X, starts, name, weights=weights, max_iter=50)
-    assert together[3].state.problem == "a component has lost all its objects"
+    assert together[3].state.problem == "a component has lost all its samples"
     for start, weight, outcome in zip(starts, weights, together, strict=True):
         alone = one_run(X, start, name, weights=weight, max_iter=50)
         assert outcome.state.problem == alone.state.problem
@@ -466,7 +466,7 @@ def test_a_component_that_is_endless_because_it_is_flat_is_no_fit(name):
 def test_models_that_fail_are_infinite_in_the_table_and_left_out():
     random = np.random.default_rng(0)
     X = random.standard_normal((40, 3))
-    X[:, 2] = X[:, 0] + X[:, 1]  # singular, but for balls and for axes along the attributes
+    X[:, 2] = X[:, 0] + X[:, 1]  # singular, but for balls and for axes along the features
     model = ParsimoniousGaussianMixture([1, 2, 50], variance_floor=0, random_state=0).fit(X)
     failed = np.isinf(model.bic_table_)
     assert failed[6:].all()
@@ -494,7 +494,7 @@ def test_a_constant_attribute_leaves_balls_only(name):
     if name.endswith("II"):
         assert np.isfinite(model.fit(X).score_samples(X)).all()
     else:
-        with pytest.raises(ValueError, match="constant attributes"):
+        with pytest.raises(ValueError, match="constant features"):
             model.fit(X)
 
 
@@ -545,13 +545,13 @@ def test_identical_objects_have_identical_probabilities(iris, iris_fit):
         ({"n_components": 0}, "n_components must be a whole number of at least 1, got 0"),
         ({"n_components": []}, "n_components holds no number"),
         ({"n_components": "three"}, "n_components must be a whole number"),
-        ({"n_components": 200}, "more than the 150 objects"),
+        ({"n_components": 200}, "more than the 150 samples"),
         ({"covariance_models": "VVX"}, "covariance_models must be one of"),
         ({"covariance_models": ["VVV", "auto"]}, "covariance_models must be one of"),
         ({"covariance_models": "V"}, "covariance_models must be one of"),
         ({"covariance_models": []}, "covariance_models holds no name"),
         ({"init": "random"}, "init must be one of"),
-        ({"init": np.zeros(150)}, "init must be labels of 150 objects in 3 clusters"),
+        ({"init": np.zeros(150)}, "init must be labels of 150 samples in 3 clusters"),
         ({"init": np.full((150, 3), 0.5)}, "add up to one"),
         ({"init": np.full((150, 2), 0.5)}, r"got shape \(150, 2\)"),
         ({"init": np.arange(150) % 3, "n_components": [2, 3]}, "asks for several numbers"),

@@ -81,7 +81,7 @@ def test_where_six_votes_in_ten_agree_the_number_is_right_and_where_it_is_wrong_
         ("jain", 2, 2, False),
     ):
         X = table(reference_file, name, n_columns)
-        X = X if n_columns == 2 else StandardScaler().fit_transform(X)  # attributes of different units
+        X = X if n_columns == 2 else StandardScaler().fit_transform(X)  # features of different units
         selection = select_n_clusters(ECM(), X, range(2, 21), random_state=0)
         assert (selection.best == n_classes) == right, name
         assert (selection.confidence >= 0.6) == right, name
@@ -233,7 +233,7 @@ def test_constraints_reach_the_fit_of_all_objects_and_no_sample(fourclass):
     free = select_n_clusters(model, fourclass, [2, 3, 4], criterion="objective", n_repeats=1, sample_size=1.0)
     bound = select_n_clusters(model, fourclass, [2, 3, 4], sample_size=1.0, **kwargs)
     assert (free.curves != bound.curves).all()
-    with pytest.raises(ValueError, match=r"fit_params=\['constraints'\] are for all objects"):
+    with pytest.raises(ValueError, match=r"fit_params=\['constraints'\] are for all samples"):
         select_n_clusters(model, fourclass, [2, 3, 4], **kwargs)
 
 
@@ -346,11 +346,11 @@ def test_a_method_that_finds_none_of_the_numbers_lowers_every_share():
         ({"n_clusters": [2, 3], "criterion": "objective"}, r"at least three .* got \[2, 3\]"),
         ({"sample_size": 1.5}, "sample_size must be a number above 0 and at most 1, got 1.5"),
         ({"sample_size": 1}, "sample_size must be .* at least 2, got 1"),
-        ({"sample_size": 1.0, "criterion": "stress"}, "needs objects that are left out .* sample_size below 1.0"),
+        ({"sample_size": 1.0, "criterion": "stress"}, "needs samples that are left out .* sample_size below 1.0"),
         ({"estimator": ECM}, r"estimator must be an estimator such as ECM\(\)"),
         ({"estimator": EKNNClus(), "criterion": "stability"}, "must have a parameter n_clusters, got EKNNClus"),
         ({"estimator": BPEC(min_bel=0.5), "criterion": "stability"}, "could not be fitted with n_clusters=2"),
-        ({"X": "rows.parquet"}, "X is str, of which no sample can be drawn; give sample_size=1.0"),
+        ({"X": "rows.parquet"}, "X is str, of which no subsample can be drawn; give sample_size=1.0"),
     ],
 )
 def test_errors_name_the_parameter_and_its_value(fourclass, arguments, message):

@@ -29,14 +29,12 @@ def terms(seed=0):
     clusters = torch.from_numpy(random.randint(3, size=9))
     must = torch.from_numpy(random.uniform(size=9) < 0.5)
     losses = Losses.of(SETS, LIKE, xi=0.7, label_weight=0.3, l2=0.4)
-    mean = Losses.of(SETS, LIKE, label_mean=True)
     return {
         "all pairs": lambda m, n: losses.all_pairs(m, targets),
         "some pairs": lambda m, n: losses.some_pairs(m, partners, targets[:, :4]),
         "weighted pairs": lambda m, n: losses.weighted_pairs(m, targets, targets / targets.sum()),
         "constraints": lambda m, n: losses.constraints(m, m.flip(0), must),
         "labels": lambda m, n: losses.labels(m, clusters),
-        "labels, mean": lambda m, n: mean.labels(m, clusters),
         "weights": lambda m, n: losses.weights(n.body),
     }
 

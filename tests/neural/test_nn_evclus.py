@@ -128,7 +128,7 @@ def test_frames_keep_names():
     frame = pd.DataFrame(X, columns=["a", "b"], index=names)
     model = NNEVCLUS(4, max_iter=10, random_state=0).fit(frame)
     np.testing.assert_allclose(model.masses_, plain.masses_, rtol=0, atol=1e-5)  # sums in another order
-    assert list(model.credal_partition_.object_names) == names
+    assert list(model.credal_partition_.sample_names) == names
     assert model.feature_names_in_.tolist() == ["a", "b"]
     assert NNEVCLUS(4, max_iter=10, random_state=0).fit(pl.DataFrame(X, schema=["a", "b"])).n_features_in_ == 2
 
@@ -254,7 +254,7 @@ def test_a_network_with_the_wrong_number_of_outputs_is_told_the_right_one():
 
 @quick
 def test_hidden_layers_have_the_sizes_asked_for():
-    model = NNEVCLUS(3, hidden_layer_sizes=(7, 5), max_iter=10, random_state=0).fit(X)
+    model = NNEVCLUS(3, network=(7, 5), max_iter=10, random_state=0).fit(X)
     assert [part.out_features for part in model.network_.body[::2]] == [7, 5, 5]
     assert NNEVCLUS(3, max_iter=10, random_state=0).fit(X).network_.body[0].out_features == 8
 
@@ -292,7 +292,7 @@ def test_labels_and_constraints_are_followed():
     halves = (B[:, 1] > 0).astype(int)  # not what the data suggest
     labels = np.full(120, -1)
     labels[::3] = halves[::3]
-    settings = {"random_state": 0, "hidden_layer_sizes": (20,), "focal_sets": "full"}
+    settings = {"random_state": 0, "network": (20,), "focal_sets": "full"}
     free = NNEVCLUS(2, **settings).fit(B)
     led = NNEVCLUS(2, label_weight=0.9, **settings).fit(B, labels=labels)
     score = [adjusted_rand_score(halves[::3], one.labels_[::3]) for one in (free, led)]
@@ -320,9 +320,9 @@ def test_guides_lead_to_all_clusters(guide, init):
     centers = np.array([(x, y) for x in range(4) for y in range(3)]) * 10.0
     truth = random.randint(12, size=1200)
     B = centers[truth] + random.normal(size=(1200, 2))
-    model = NNEVCLUS(
-        12, d0_quantile=0.1, guide=guide, init=init, hidden_layer_sizes=(40,), max_iter=60, random_state=0
-    ).fit(B)
+    model = NNEVCLUS(12, d0_quantile=0.1, guide=guide, init=init, network=(40,), max_iter=60, random_state=0).fit(
+        B
+    )
     assert adjusted_rand_score(truth, model.labels_) > 0.85
 
 
@@ -586,15 +586,15 @@ def test_wrong_parameters_are_named_with_what_is_allowed(settings, message):
 
 
 def test_wrong_data_are_explained():
-    with pytest.raises(TypeError, match=r"network must be a torch.nn.Module or None, got str"):
+    with pytest.raises(TypeError, match=r"network must be sizes of layers or a torch.nn.Module, got "):
         NNEVCLUS(network="big").fit(X)
     with pytest.raises(TypeError, match="outlier_model must have a decision_function"):
         NNEVCLUS(outlier_model=StandardScaler()).fit(X)
-    with pytest.raises(ValueError, match="labels has 3 entries for 200 objects"):
+    with pytest.raises(ValueError, match="labels has 3 entries for 200 samples"):
         NNEVCLUS(2).fit(X, labels=[0, 1, -1])
     with pytest.raises(ValueError, match="labels has 4 classes, and n_clusters is 2"):
         NNEVCLUS(2).fit(X, labels=Y)
-    with pytest.raises(ValueError, match="dissimilarities must be a square matrix of the 200 objects"):
+    with pytest.raises(ValueError, match="dissimilarities must be a square matrix of the 200 samples"):
         NNEVCLUS(2).fit(X, dissimilarities=np.ones((3, 3)))
     with pytest.raises(ValueError, match="dissimilarities must be a function from two sets of rows to a matrix"):
         NNEVCLUS(2).fit(X, dissimilarities=lambda a, b: np.ones(3))

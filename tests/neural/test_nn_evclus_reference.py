@@ -66,16 +66,22 @@ class Case:
         labelled, clusters = (self.arrays.get(key, empty + 1) - 1 for key in ("Is_1b", "y_1b"))
         return Known(labelled, clusters, pairs, np.arange(len(pairs)) < len(must))
 
+    @property
+    def unit(self):
+        """R's loss is so many times ours: it divides errors of labels by the number of clusters."""
+        nu = self.parameters["nu"] if len(self.known().labelled) else 0.0
+        return 1 - nu + nu / self.parameters["c"]
+
+    @property
+    def weights(self):
+        """Weights with which our loss is R's in another unit."""
+        settings, unit = self.parameters, self.unit
+        label_weight = settings["nu"] / settings["c"] / unit
+        return {"xi": settings["xi"] / unit, "l2": settings["lambda"] / unit, "label_weight": label_weight}
+
     def loss(self, network):
         settings = self.parameters
-        losses = Losses.of(
-            self.focal_sets,
-            torch.zeros((), dtype=torch.float64),
-            xi=settings["xi"],
-            label_weight=settings["nu"],
-            label_mean=True,
-            l2=settings["lambda"],
-        )
+        losses = Losses.of(self.focal_sets, torch.zeros((), dtype=torch.float64), **self.weights)
         targets = torch.from_numpy(1 - np.exp(np.log(0.05) * (self.arrays["D"] / settings["d0"]) ** 2))
         partners = torch.from_numpy(self.arrays["J_1b"] - 1)
         known, X = self.known(), torch.from_numpy(self.X)
@@ -83,7 +89,8 @@ class Case:
         def loss():
             masses = network(X, self.scores)
             stress = losses.some_pairs(masses, partners, targets)
-            return known_loss(masses[torch.from_numpy(known.objects)], stress, network, losses, known)
+            found = known_loss(masses[torch.from_numpy(known.objects)], stress, network, losses, known)
+            return self.unit * found
 
         return loss
 
@@ -149,15 +156,12 @@ def test_the_estimator_ends_no_higher_than_r(case):
     model = NNEVCLUS(
         settings["c"],
         focal_sets=case.focal_sets,
-        hidden_layer_sizes=settings["n_H"],
+        network=settings["n_H"],
         n_partners=arrays["J_1b"] - 1,
         d0=settings["d0"],
         standardize=False,
         outlier_model=None if case.scores is None else "svm",
-        l2=settings["lambda"],
-        xi=settings["xi"],
-        label_weight=settings["nu"],
-        label_reduction="mean",
+        **case.weights,
         max_iter=case.scalars["iterations"],
         n_init=3,
         random_state=0,
@@ -166,13 +170,13 @@ def test_the_estimator_ends_no_higher_than_r(case):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # R's had no more iterations either
         model.fit(case.X, labels=labels if len(known.labelled) else None, constraints=constraints)
-    assert model.objective_ <= case.scalars["loss_at_returned_param"] * (1 + 1e-9)
+    assert case.unit * model.objective_ <= case.scalars["loss_at_returned_param"] * (1 + 1e-9)
 
 
 def test_losses_of_a_mini_batch_are_those_of_r(reference_file):
     case = Case(reference_file, "nnevclus_mb_fourclass", "fourclass")
     batch = case.arrays["batch_1b"] - 1
-    losses = Losses.of(case.focal_sets, torch.zeros((), dtype=torch.float64), label_mean=True)
+    losses = Losses.of(case.focal_sets, torch.zeros((), dtype=torch.float64))
     X, targets = torch.from_numpy(case.X[batch]), torch.from_numpy(case.arrays["Dnorm_batch"])
 
     def check(name, term, scores):
@@ -189,7 +193,7 @@ def test_losses_of_a_mini_batch_are_those_of_r(reference_file):
     check("part1", lambda masses: losses.all_pairs(masses, targets), scores)
     check("part1_nofhat", lambda masses: losses.all_pairs(masses, targets), None)
     clusters = torch.from_numpy(case.arrays["y_batch_1b"] - 1)
-    check("part2", lambda masses: losses.labels(masses, clusters), scores)
+    check("part2", lambda masses: losses.labels(masses, clusters) / case.parameters["c"], scores)
 
 
 def test_the_one_class_machine_is_that_of_r(reference_file):
@@ -204,7 +208,7 @@ def test_fourclass_of_example_4_is_learned_better_than_published(reference_file,
     model = NNEVCLUS(
         4,
         focal_sets="pairs",
-        hidden_layer_sizes=(20,),
+        network=(20,),
         n_partners=100,
         outlier_model="svm",
         tol=1e-3,
@@ -218,7 +222,7 @@ def test_fourclass_of_example_4_is_learned_better_than_published(reference_file,
 def test_proteins_are_recognised_as_published(reference_file):
     with np.load(reference_file("data/protein_D.npz")) as file:
         D, truth = file["D"], file["y"].ravel()
-    settings = {"n_components": 3, "hidden_layer_sizes": (20,), "d0": D.max(), "random_state": 0}
+    settings = {"n_components": 3, "network": (20,), "d0": D.max(), "random_state": 0}
     model = NNEVCLUS(4, metric="precomputed", **settings).fit(D)
     assert adjusted_rand_score(truth, model.labels_) == pytest.approx(0.989, abs=5e-4)
     np.testing.assert_allclose(model.predict_mass(D).masses, model.masses_, rtol=0, atol=1e-12)

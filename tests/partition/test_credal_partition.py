@@ -113,7 +113,7 @@ def test_summaries_of_parts_add_up_to_that_of_the_whole(partition):
     parts = [partition[:1].summary(), partition[1:].summary()] if len(partition) > 1 else [partition.summary()]
     total = parts[0] if len(parts) == 1 else parts[0] + parts[1]
     whole = partition.summary()
-    assert (total.n_objects, total.n_outliers, total.sure) == (whole.n_objects, whole.n_outliers, whole.sure)
+    assert (total.n_samples, total.n_outliers, total.sure) == (whole.n_samples, whole.n_outliers, whole.sure)
     assert total.torn == whole.torn
     assert total.nonspecificity == pytest.approx(whole.nonspecificity)
 
@@ -128,7 +128,7 @@ def test_summaries_of_other_clusters_or_levels_do_not_add_up(small):
 
 def test_summary_is_a_sentence_a_person_can_read(small):
     assert str(small.summary()).splitlines() == [
-        "4 objects, 2 clusters",
+        "4 samples, 2 clusters",
         "  sure             2   (50.0 %)   small: 1, large: 1",
         "  torn             1   (25.0 %)   Ω (any cluster): 1",
         "  outliers         1   (25.0 %)",
@@ -141,7 +141,7 @@ def test_summary_is_a_sentence_a_person_can_read(small):
 
 def test_reprs_are_short_and_the_html_one_escapes_names():
     partition = CredalPartition([[0, 1.0, 0]], FocalSets.singletons(["<b>", "c"]))
-    assert repr(partition) == "CredalPartition(1 object, 2 clusters, 3 focal sets, float64)"
+    assert repr(partition) == "CredalPartition(1 sample, 2 clusters, 3 focal sets, float64)"
     assert "&lt;b&gt;: 1" in partition._repr_html_()
     assert "<b>" not in partition._repr_html_()
 
@@ -241,17 +241,17 @@ def test_choosing_objects_keeps_their_masses(partition):
 
 
 def test_names_follow_the_objects(small):
-    assert small[[3, 0]].object_names == ("d", "a")
-    renamed = small.rename(cluster_names=["s", "l"], object_names=list("wxyz"))
+    assert small[[3, 0]].sample_names == ("d", "a")
+    renamed = small.rename(cluster_names=["s", "l"], sample_names=list("wxyz"))
     assert renamed.cluster_names == ("s", "l")
-    assert renamed[1].object_names == ("x",)
+    assert renamed[1].sample_names == ("x",)
     assert small.permute_clusters([1, 0]).cluster_names == ("large", "small")
 
 
 def test_partitions_are_compared_by_value(small):
     assert small == small[:]
     assert small != small[[1, 0, 2, 3]]
-    assert small != small.rename(object_names=list("wxyz"))
+    assert small != small.rename(sample_names=list("wxyz"))
     assert small != "small"
 
 
@@ -288,11 +288,11 @@ def test_frames_hold_cluster_assignment_and_masses(small):
     np.testing.assert_array_equal(frame.iloc[:, 3:].to_numpy(), small.masses)
     polars = small.to_frame("polars")
     assert isinstance(polars, pl.DataFrame)
-    assert polars.columns == ["object", *frame.columns]
+    assert polars.columns == ["sample", *frame.columns]
     assert polars["assignment"].to_list() == frame["assignment"].tolist()
     unnamed = CredalPartition(small.masses, FocalSets.full(2))
     assert unnamed.to_frame()["cluster"].tolist() == [0, 1, 0, 1]
-    assert "object" not in unnamed.to_frame("polars").columns
+    assert "sample" not in unnamed.to_frame("polars").columns
 
 
 def test_a_frame_library_that_is_not_installed_is_named(small, monkeypatch):
@@ -305,7 +305,7 @@ def test_it_can_be_pickled_for_other_processes(small):
     again = pickle.loads(pickle.dumps(small))
     np.testing.assert_array_equal(again.masses, small.masses)
     assert again.focal_sets == small.focal_sets
-    assert again.object_names == small.object_names
+    assert again.sample_names == small.sample_names
 
 
 def test_an_object_that_is_all_outlier_has_defined_views():
@@ -323,11 +323,11 @@ def test_one_cluster_has_no_nonspecificity():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: CredalPartition([0, 1.0, 0, 0], FocalSets.full(2)), r"row for each object.*\(4,\)"),
-        (lambda: CredalPartition(np.empty((0, 4)), FocalSets.full(2)), "row for each object"),
-        (lambda: CredalPartition(np.eye(4), FocalSets.full(2), ["a"]), "1 names but there are 4 objects"),
+        (lambda: CredalPartition([0, 1.0, 0, 0], FocalSets.full(2)), r"row for each sample.*\(4,\)"),
+        (lambda: CredalPartition(np.empty((0, 4)), FocalSets.full(2)), "row for each sample"),
+        (lambda: CredalPartition(np.eye(4), FocalSets.full(2), ["a"]), "1 names but there are 4 samples"),
         (lambda: CredalPartition([[0, 2.0, -1, 0]], FocalSets.full(2)), "must not be negative"),
-        (lambda: CredalPartition.from_hard([[0, 1]]), "one label per object"),
+        (lambda: CredalPartition.from_hard([[0, 1]]), "one label per sample"),
         (lambda: CredalPartition.from_hard([0.0, np.nan]), "missing values"),
         (lambda: CredalPartition.from_hard(["a", None]), "missing values"),
         (lambda: CredalPartition.from_hard(["a", float("nan")]), "missing values"),
@@ -354,8 +354,8 @@ def test_errors_name_the_parameter_and_the_remedy(call, message):
         ),
         (lambda p: p.to_frame("spark"), "library must be 'pandas' or 'polars'"),
         (lambda p: p.permute_clusters([0, 0]), "each number from 0 to 1 once"),
-        (lambda p: p.relational([(0, 4)]), "object 4, but objects are numbered 0 to 3"),
-        (lambda p: p.relational([(-1, 2)]), "object -1"),
+        (lambda p: p.relational([(0, 4)]), "sample 4, but samples are numbered 0 to 3"),
+        (lambda p: p.relational([(-1, 2)]), "sample -1"),
         (lambda p: p.relational([0, 1]), r"shape \(n_pairs, 2\)"),
         (lambda p: p.relational([(0.5, 1)]), "whole numbers"),
     ],
@@ -366,5 +366,5 @@ def test_questions_that_make_no_sense_are_refused(small, call, message):
 
 
 def test_choosing_no_object_is_refused(small):
-    with pytest.raises(IndexError, match="no object is chosen"):
+    with pytest.raises(IndexError, match="no sample is chosen"):
         small[:0]

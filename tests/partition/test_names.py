@@ -1,4 +1,4 @@
-"""Names of clusters may hold any character, and objects keep the index of the frame that they came from."""
+"""Names of clusters may hold any character, and samples keep the index of the frame that they came from."""
 
 import copy
 import pickle
@@ -17,14 +17,14 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import CECM, ECM, EVCLUS, BootClus, ECMdd, EKNNClus
 from evlearn.ensemble import combine_partitions
 
-HOSTILE = ["a,b", " a", "a}", "", "Ω", "∅", '"', "a\nb", "$x^$", "=1+1", "cluster", "outlier", "object"]
+HOSTILE = ["a,b", " a", "a}", "", "Ω", "∅", '"', "a\nb", "$x^$", "=1+1", "cluster", "outlier", "sample"]
 N = 24
 
 
 @given(names=st.lists(st.text(), min_size=2, max_size=4, unique=True))
 def test_clusters_of_any_names_survive_files_frames_and_words(tmp_path_factory, names):
     masses = np.full((3, 2 ** len(names)), 2.0 ** -len(names))
-    partition = CredalPartition(masses, FocalSets.full(names), object_names=[*names[:2], '\n,"'])
+    partition = CredalPartition(masses, FocalSets.full(names), sample_names=[*names[:2], '\n,"'])
     for ending in ("json", "npz"):
         path = tmp_path_factory.mktemp("files") / f"partition.{ending}"
         partition.save(path)
@@ -33,7 +33,7 @@ def test_clusters_of_any_names_survive_files_frames_and_words(tmp_path_factory, 
     frame = partition.to_frame()
     assert list(frame.columns) == ["cluster", "assignment", "doubt", *partition.focal_sets.labels]
     assert frame.columns.is_unique
-    assert list(partition.to_frame("polars").columns) == ["object", *frame.columns]
+    assert list(partition.to_frame("polars").columns) == ["sample", *frame.columns]
     assert len(str(partition.summary()).splitlines()) == 5
     assert partition.summary()._repr_html_()
 
@@ -102,7 +102,7 @@ def test_every_method_keeps_the_index_also_at_the_end_of_a_pipeline(model, value
 @pytest.mark.parametrize("kind", INDICES)
 def test_partitions_made_from_a_partition_keep_its_index(kind):
     index = INDICES[kind]
-    partition = CredalPartition.from_hard([0, 1] * (N // 2), object_names=index)
+    partition = CredalPartition.from_hard([0, 1] * (N // 2), sample_names=index)
     same = [
         partition.rename(cluster_names=["a", "b"]),
         partition.permute_clusters([1, 0]),
@@ -117,48 +117,48 @@ def test_partitions_made_from_a_partition_keep_its_index(kind):
     for chosen in (slice(3, 20, 2), mask, [7, 1], mask.tolist(), np.array([2, 2])):
         numbers = np.arange(N)[chosen]
         assert partition[chosen].to_frame().index.equals(index[numbers])
-    assert partition[4].object_names == (str(index[4]),)
+    assert partition[4].sample_names == (str(index[4]),)
     assert partition == pickle.loads(pickle.dumps(partition))
-    assert partition == partition.rename(object_names=[str(one) for one in index])
-    assert partition != partition.rename(object_names=range(100, 100 + N))
+    assert partition == partition.rename(sample_names=[str(one) for one in index])
+    assert partition != partition.rename(sample_names=range(100, 100 + N))
 
 
 def test_names_are_text_in_files_and_pictures_and_plain_numbers_of_rows_are_no_names(tmp_path, values):
-    partition = CredalPartition.from_hard([0, 1], object_names=pd.Index([5, 7]))
-    assert partition.object_names == ("5", "7")
+    partition = CredalPartition.from_hard([0, 1], sample_names=pd.Index([5, 7]))
+    assert partition.sample_names == ("5", "7")
     partition.save(tmp_path / "partition.json")
-    assert CredalPartition.load(tmp_path / "partition.json").object_names == ("5", "7")
-    assert list(partition.to_frame("polars")["object"]) == ["5", "7"]
+    assert CredalPartition.load(tmp_path / "partition.json").sample_names == ("5", "7")
+    assert list(partition.to_frame("polars")["sample"]) == ["5", "7"]
     for plain in (
         pd.DataFrame(values, columns=["a", "b"]),
         pl.DataFrame(values, schema=["a", "b"]),
         values.tolist(),
     ):
-        assert ECM(2, random_state=0).fit(plain).credal_partition_.object_names is None
+        assert ECM(2, random_state=0).fit(plain).credal_partition_.sample_names is None
 
 
 def test_names_in_a_column_or_a_list_are_text_as_ever():
     column = pd.Series([1, 2], index=["x", "y"])
-    assert CredalPartition.from_hard([0, 1], object_names=column).object_names == ("1", "2")
-    assert CredalPartition.from_hard([0, 1], object_names="ab").to_frame().index.tolist() == ["a", "b"]
-    with pytest.raises(ValueError, match="object_names has 3 names but there are 2 objects"):
-        CredalPartition.from_hard([0, 1], object_names=pd.Index([1, 2, 3]))
+    assert CredalPartition.from_hard([0, 1], sample_names=column).sample_names == ("1", "2")
+    assert CredalPartition.from_hard([0, 1], sample_names="ab").to_frame().index.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="sample_names has 3 names but there are 2 samples"):
+        CredalPartition.from_hard([0, 1], sample_names=pd.Index([1, 2, 3]))
 
 
 def test_the_names_of_many_rows_become_text_only_when_they_are_asked_for():
-    partition = CredalPartition.from_hard([0, 1] * 50, object_names=pd.RangeIndex(5, 105))
+    partition = CredalPartition.from_hard([0, 1] * 50, sample_names=pd.RangeIndex(5, 105))
     partition.permute_clusters([1, 0])[10:20].to_frame()
     assert partition == pickle.loads(pickle.dumps(partition))
-    assert "object_names" not in vars(partition)
-    assert partition.object_names[0] == "5"
+    assert "sample_names" not in vars(partition)
+    assert partition.sample_names[0] == "5"
 
 
 @pytest.mark.parametrize("copied", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy, copy.copy])
 def test_a_copy_of_a_partition_does_not_change_either(copied):
-    partition = copied(CredalPartition.from_hard([0, 1], object_names="ab"))
+    partition = copied(CredalPartition.from_hard([0, 1], sample_names="ab"))
     with pytest.raises(ValueError, match="read-only"):
         partition.masses[0] = 0.5
-    for name in ("masses", "focal_sets", "object_names", "other"):
+    for name in ("masses", "focal_sets", "sample_names", "other"):
         with pytest.raises(AttributeError, match="does not change"):
             setattr(partition, name, None)
     with pytest.raises(AttributeError, match="does not change"):

@@ -19,19 +19,19 @@ SUFFIXES = [".json", ".npz"]
 @pytest.fixture
 def partition():
     masses = np.random.default_rng(0).dirichlet(np.ones(8), size=50)
-    return CredalPartition(masses, FocalSets.full(["ä", "b", "c"]), [f"object {k}" for k in range(50)])
+    return CredalPartition(masses, FocalSets.full(["ä", "b", "c"]), [f"sample {k}" for k in range(50)])
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_nothing_is_lost_on_the_way_to_a_file_and_back(partition, tmp_path, suffix, dtype):
-    original = CredalPartition(partition.masses.astype(dtype), partition.focal_sets, partition.object_names)
+    original = CredalPartition(partition.masses.astype(dtype), partition.focal_sets, partition.sample_names)
     original.save(tmp_path / f"p{suffix}")
     again = CredalPartition.load(tmp_path / f"p{suffix}")
     assert again.masses.dtype == dtype
     np.testing.assert_array_equal(again.masses, original.masses)
     assert again.focal_sets == original.focal_sets
-    assert again.object_names == original.object_names
+    assert again.sample_names == original.sample_names
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -41,7 +41,7 @@ def test_every_partition_survives_the_round_trip(tmp_path, partition, suffix):
     again = CredalPartition.load(tmp_path / f"p{suffix}")
     np.testing.assert_array_equal(again.masses, partition.masses)
     assert again.focal_sets == partition.focal_sets
-    assert again.object_names is None
+    assert again.sample_names is None
 
 
 def test_masses_may_stay_on_disk_aligned_and_read_only(partition, tmp_path):
@@ -193,7 +193,7 @@ def test_a_lack_of_memory_is_told_as_an_error_of_the_file(tmp_path, monkeypatch,
         (document(cluster_names=["a"]), "1 cluster_names for 2 clusters"),
         (document(cluster_names=[1, 2]), "cluster_names is not a list of names"),
         (document(object_names={"a": 1}), "object_names is not a list of names"),
-        (document(object_names=["a", "b"]), "2 names but there are 1 objects"),
+        (document(object_names=["a", "b"]), "2 names but there are 1 samples"),
         (document(focal_sets=[[], [0], [1], [0, 7]]), "outside the frame"),
         (document(focal_sets=[[0], [], [1], [0, 1]]), "not in order"),
         (document(focal_sets=[[], [0], [0], [0, 1]]), "not in order, or lists a set twice"),

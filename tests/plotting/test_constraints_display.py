@@ -120,7 +120,7 @@ def test_no_constraints_are_no_lines():
     [
         ({"constraints": [(0, 1)]}, "constraints must be PairwiseConstraints, got list"),
         ({"labels": [0, 1]}, r"one label for each of the 5 rows of X, got \(2,\)"),
-        ({"X": X[:3]}, r"must_link has the pair \(2, 4\), but there are 3 objects"),
+        ({"X": X[:3]}, r"must_link has the pair \(2, 4\), but there are 3 samples"),
         ({"max_lines": 0}, "max_lines must be a whole number of at least 1"),
     ],
 )

@@ -117,7 +117,7 @@ def test_numbers_on_the_grid_are_those_of_predict_mass():
     X = load_butterfly().data
     model = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(X)
     display = MassContourDisplay.from_estimator(model, X, of="mass", sets=["Ω"], grid_resolution=12, eps=0.2)
-    assert display.x[[0, -1]] == pytest.approx([-8, 13])  # objects from -5 to 10
+    assert display.x[[0, -1]] == pytest.approx([-8, 13])  # samples from -5 to 10
     places = np.column_stack([np.tile(display.x, 12), np.repeat(display.y, 12)])
     expected = model.predict_mass(places)
     np.testing.assert_allclose(display.heights[0].ravel(), expected.masses[:, 3])
@@ -145,7 +145,7 @@ def test_other_attributes_of_a_frame_are_fixed_at_their_means(frame):
     np.testing.assert_allclose(np.unique(asked[:, 2]), display.x)
     np.testing.assert_allclose(np.unique(asked[:, 1]), display.y)
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == tuple(names)
-    assert display.ax_.get_title().endswith("(2 other attributes at the mean)")
+    assert display.ax_.get_title().endswith("(2 other features at the mean)")
     assert len(display.points) == 50
 
 
@@ -185,9 +185,9 @@ def test_the_picture_can_be_drawn_again_on_given_axes():
         ({"sets": ["∅"]}, "sets has the empty set, whose plausibility is 0; ask for its mass"),
         ({"sets": ["up"]}, "the element 'up', which is outside the frame"),
         ({"features": [0, 0]}, "features must name two different columns"),
-        ({"X": np.zeros((4, 3))}, "X has 3 attributes and the plane has two; choose them with `features`"),
+        ({"X": np.zeros((4, 3))}, "X has 3 features and the plane has two; choose them with `features`"),
         ({"X": np.zeros((0, 2))}, "X has no rows"),
-        ({"X": np.zeros(3)}, "X must have a row for each object"),
+        ({"X": np.zeros(3)}, "X must have a row for each sample"),
         ({"estimator": object()}, "estimator must have predict_mass"),
     ],
 )

@@ -53,9 +53,9 @@ def test_axes_and_title_say_what_is_seen(graph):
     display = DeltaBelDisplay.from_delta_bel(graph)
     assert "Bel" in display.ax_.get_xlabel()
     assert "δ" in display.ax_.get_ylabel()
-    assert display.ax_.get_title() == "δ-Bel graph: 4 peaks among 400 objects"
+    assert display.ax_.get_title() == "δ-Bel graph: 4 peaks among 400 samples"
     one = DeltaBelDisplay.from_delta_bel(graph, n_peaks=1)
-    assert one.ax_.get_title() == "δ-Bel graph: 1 peak among 400 objects"
+    assert one.ax_.get_title() == "δ-Bel graph: 1 peak among 400 samples"
 
 
 def test_all_objects_and_numbers_are_inside_the_axes(graph):
@@ -129,7 +129,7 @@ def test_of_very_many_objects_those_that_stand_out_are_drawn_and_a_sample_of_the
     farthest = np.argsort(-graph.delta)[:500]
     assert np.isin(farthest, np.append(display.drawn_, display.peaks)).all()
     assert not np.isin(display.peaks, display.drawn_).any()
-    assert display.ax_.get_title().endswith("\nA sample: 1,000 of 999,997 other objects")
+    assert display.ax_.get_title().endswith("\nA subset: 1,000 of 999,997 other samples")
     again = display.plot(max_points=1000)
     np.testing.assert_array_equal(again.drawn_, display.drawn_)
 

@@ -14,8 +14,8 @@ from evlearn.datasets import load_butterfly
 from evlearn.plotting import DoubtDisplay
 
 
-def partition_of(n_objects, focal_sets, seed=0):
-    masses = np.random.default_rng(seed).dirichlet(np.ones(len(focal_sets)), n_objects)
+def partition_of(n_samples, focal_sets, seed=0):
+    masses = np.random.default_rng(seed).dirichlet(np.ones(len(focal_sets)), n_samples)
     return CredalPartition(masses, focal_sets)
 
 
@@ -51,8 +51,8 @@ def test_the_matrix_is_that_of_the_definition_and_is_what_the_cells_show(focal_s
 
 
 @given(st.integers(2, 5), st.integers(1, 30), st.integers(0, 100))
-def test_cells_and_the_empty_set_add_up_to_one(n_clusters, n_objects, seed):
-    display = DoubtDisplay.from_partition(partition_of(n_objects, FocalSets.full(n_clusters), seed))
+def test_cells_and_the_empty_set_add_up_to_one(n_clusters, n_samples, seed):
+    display = DoubtDisplay.from_partition(partition_of(n_samples, FocalSets.full(n_clusters), seed))
     assert np.tril(display.doubts).sum() + display.empty_mass == pytest.approx(1)
     np.testing.assert_array_equal(display.doubts, display.doubts.T)
     plt.close(display.figure_)
@@ -88,7 +88,7 @@ def test_the_title_tells_the_mass_of_the_empty_set_and_the_outliers():
     display = DoubtDisplay.from_partition(partition)
     assert display.ax_.get_title().splitlines() == [
         "% of the mass: surely in a cluster (diagonal), torn between two (below)",
-        "∅ has 25.0 % of the mass; outliers: 1 of 4 objects",
+        "∅ has 25.0 % of the mass; outliers: 1 of 4 samples",
     ]
 
 

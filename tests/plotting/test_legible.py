@@ -20,11 +20,11 @@ from evlearn.plotting import (
 )
 
 
-def example(n_objects, n_clusters):
+def example(n_samples, n_clusters):
     random = np.random.default_rng(0)
     centres = np.stack(np.divmod(np.arange(n_clusters), 6), axis=1)
-    labels = np.arange(n_objects) % n_clusters
-    X = centres[labels] + 0.2 * random.normal(size=(n_objects, 2))
+    labels = np.arange(n_samples) % n_clusters
+    X = centres[labels] + 0.2 * random.normal(size=(n_samples, 2))
     squares = ((X[:, None] - centres) ** 2).sum(axis=2)
     possibilities = np.exp(-4 * squares + 4 * squares.min(axis=1, keepdims=True))
     possibilities[:2] *= 0.1
@@ -40,10 +40,10 @@ def cut_off(figure):
 
 
 @pytest.mark.parametrize("n_clusters", [2, 4, 12, 30])
-@pytest.mark.parametrize("n_objects", [40, 600])
+@pytest.mark.parametrize("n_samples", [40, 600])
 @pytest.mark.parametrize("display", [CredalPartitionDisplay, DoubtDisplay, MassesDisplay, RelationalDisplay])
-def test_nothing_of_a_partition_is_cut_off(display, n_objects, n_clusters):
-    X, partition = example(n_objects, n_clusters)
+def test_nothing_of_a_partition_is_cut_off(display, n_samples, n_clusters):
+    X, partition = example(n_samples, n_clusters)
     data = (X,) if display is CredalPartitionDisplay else ()
     assert cut_off(display.from_partition(partition, *data).figure_) < 0.01
 

@@ -14,8 +14,8 @@ from evlearn.plotting import MassesDisplay, palette
 from evlearn.plotting.masses_display import _share_rows
 
 
-def partition_of(n_objects, focal_sets, seed=0, **names):
-    masses = np.random.default_rng(seed).dirichlet(np.full(len(focal_sets), 0.3), n_objects)
+def partition_of(n_samples, focal_sets, seed=0, **names):
+    masses = np.random.default_rng(seed).dirichlet(np.full(len(focal_sets), 0.3), n_samples)
     return CredalPartition(masses, focal_sets, **names)
 
 
@@ -50,7 +50,7 @@ def test_few_objects_are_stacked_bars_of_their_masses():
         assert all(bar in display.ax_.patches for bar in bars)
     assert display.cells_ is None
     assert display.colorbar_ is None
-    assert display.ax_.get_xlabel() == "object"
+    assert display.ax_.get_xlabel() == "sample"
     assert display.ax_.get_ylabel() == "mass"
     assert display.ax_.get_ylim() == (0, 1)
 
@@ -87,11 +87,11 @@ def test_empty_set_single_clusters_unions_and_the_frame_look_different():
 
 
 def test_objects_have_their_names_where_they_are_few():
-    names = [f"object {letter}" for letter in "abcdefghij"]
-    display = MassesDisplay.from_partition(partition_of(10, FocalSets.full(2), object_names=names))
+    names = [f"sample {letter}" for letter in "abcdefghij"]
+    display = MassesDisplay.from_partition(partition_of(10, FocalSets.full(2), sample_names=names))
     assert ticks(display.ax_.xaxis) == names
     assert {label.get_rotation() for label in display.ax_.get_xticklabels()} == {90}
-    short = MassesDisplay.from_partition(partition_of(10, FocalSets.full(2), object_names=list("abcdefghij")))
+    short = MassesDisplay.from_partition(partition_of(10, FocalSets.full(2), sample_names=list("abcdefghij")))
     assert {label.get_rotation() for label in short.ax_.get_xticklabels()} == {0}
     unnamed = MassesDisplay.from_partition(partition_of(30, FocalSets.full(2)))
     unnamed.figure_.canvas.draw()
@@ -170,7 +170,7 @@ def test_bands_at_the_left_have_the_colours_and_names_of_the_clusters():
         assert band in display.ax_.patches
     assert ticks(display.ax_.yaxis) == ["a", "d"]  # three of 403 rows have no room for a name
     np.testing.assert_array_equal(display.ax_.get_yticks(), [150, 353])
-    assert display.ax_.get_ylabel() == "objects, by their most plausible cluster"
+    assert display.ax_.get_ylabel() == "samples, by their most plausible cluster"
 
 
 def test_of_very_many_objects_each_row_is_a_mean_and_the_title_says_so():
@@ -179,11 +179,11 @@ def test_of_very_many_objects_each_row_is_a_mean_and_the_title_says_so():
     ax.set_title("Mine")
     display = MassesDisplay.from_partition(partition, max_rows=100, ax=ax)
     display.figure_.canvas.draw()
-    assert ax.get_title() == "Mine\n4,000 objects; each row is the mean of up to 40"
+    assert ax.get_title() == "Mine\n4,000 samples; each row is the mean of up to 40"
     values = cells(display)
     assert 100 <= len(values) <= 103
     np.testing.assert_allclose(values[0], partition.masses[display.order_[:40]].mean(axis=0))
-    # The rows are as high as they have objects, so that no mass is lost.
+    # The rows are as high as they have samples, so that no mass is lost.
     edges = np.asarray(display.cells_.get_coordinates())[:, 0, 1]
     assert edges[-1] == 4000
     np.testing.assert_allclose(np.diff(edges) @ values, partition.masses.sum(axis=0))
@@ -232,7 +232,7 @@ def test_the_kind_can_be_chosen_and_the_picture_drawn_again_on_given_axes():
 def test_wrong_input_is_explained():
     partition = partition_of(201, FocalSets.full(2))
     with pytest.raises(
-        ValueError, match=r"kind='bars' is for at most 200 objects, and there are 201; use 'heatmap'"
+        ValueError, match=r"kind='bars' is for at most 200 samples, and there are 201; use 'heatmap'"
     ):
         MassesDisplay.from_partition(partition, kind="bars")
     with pytest.raises(ValueError, match=r"kind must be one of \['auto', 'bars', 'heatmap'\], got 'lines'"):

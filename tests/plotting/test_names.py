@@ -24,7 +24,7 @@ HOSTILE = ["$x^$", "$y$ and $z_$", "a,b", "a\nb", "_under", "", r"\\$", "x" * 20
 N = len(HOSTILE)
 VALUES = np.random.RandomState(0).normal(size=(N, 2))
 MASSES = np.random.RandomState(1).dirichlet(np.ones(N + 2), size=N)
-PARTITION = CredalPartition(MASSES, FocalSets.simple(HOSTILE), object_names=HOSTILE)
+PARTITION = CredalPartition(MASSES, FocalSets.simple(HOSTILE), sample_names=HOSTILE)
 FRAMES = [pd.DataFrame(VALUES, columns=HOSTILE[k : k + 2]) for k in range(N - 1)]
 
 

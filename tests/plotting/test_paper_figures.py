@@ -89,7 +89,7 @@ def test_the_pairs_of_the_butterfly_without_its_outlier_are_those_of_the_bootclu
     belief, plausibility = (display.matrices[part][place[3], place[4]] for part in ("belief", "plausibility"))
     assert belief == pytest.approx(0.485, abs=0.005)
     assert plausibility == pytest.approx(0.908, abs=0.005)
-    # Object 6 is open between the wings: nothing is believed about its pairs, and all is plausible.
+    # Sample 6 is open between the wings: nothing is believed about its pairs, and all is plausible.
     np.testing.assert_allclose(display.matrices["belief"][place[5]], 0, atol=1e-3)
     np.testing.assert_allclose(display.matrices["plausibility"][place[5]], 1, atol=1e-3)
 
@@ -109,7 +109,7 @@ def test_fourclass_has_four_hulls_of_each_kind_and_outliers(fourclass):
     assert len(display.lower_lines_) == len(display.upper_lines_) == 4
     assert all(line is not None and len(corners(line)) >= 3 for line in display.lower_lines_)
     for lower, upper in zip(display.lower_lines_, display.upper_lines_, strict=True):
-        assert corners(upper) != corners(lower)  # objects are torn around every cluster
+        assert corners(upper) != corners(lower)  # samples are torn around every cluster
     assert 5 <= len(offsets(display.outlier_points_)) <= 15
     assert 50 <= n_of(display.torn_points_) <= 90
     assert n_of(display.sure_points_) + n_of(display.torn_points_) + len(offsets(display.outlier_points_)) == 400

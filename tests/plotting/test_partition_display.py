@@ -29,7 +29,7 @@ def butterfly(reference_file):
 
 
 def vague_partition(X, n_clusters, seed=0):
-    """Consonant masses from distances to some of the objects, with a few outliers."""
+    """Consonant masses from distances to some of the samples, with a few outliers."""
     centres = X[np.random.default_rng(seed).choice(len(X), n_clusters, replace=False)]
     closeness = np.exp(-((X[:, None] - centres) ** 2).sum(axis=2))
     possibilities = closeness / closeness.max(axis=1, keepdims=True)
@@ -168,7 +168,7 @@ def test_the_legend_names_clusters_and_marks_and_stays_inside_axes_that_have_nei
     assert beside.legend_.get_window_extent().x1 <= beside.figure_.bbox.x1
 
 
-# Where objects lie
+# Where samples lie
 
 
 def test_column_names_of_a_data_frame_become_axis_labels(butterfly):
@@ -209,9 +209,9 @@ def test_objects_that_are_all_the_same_can_be_drawn():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X: {"X": X[:11]}, "X has 11 rows but the partition has 12 objects"),
+        (lambda X: {"X": X[:11]}, "X has 11 rows but the partition has 12 samples"),
         (lambda X: {"X": X[:, :1]}, "X has 1 column and a picture needs two"),
-        (lambda X: {"X": X[:, 0]}, r"a column for each attribute, got shape \(12,\)"),
+        (lambda X: {"X": X[:, 0]}, r"a column for each feature, got shape \(12,\)"),
         (lambda X: {"X": np.where(X == 10, np.nan, X)}, "in 1 rows, the first of them row 11"),
         (lambda X: {"X": X.astype(str).astype(object) + "?"}, "choose two numeric columns with `features`"),
         (lambda X: {"X": sparse.csr_array(X)}, "dense table of numbers"),
@@ -332,7 +332,7 @@ def test_a_cluster_without_objects_and_a_partition_of_outliers_can_be_drawn():
     assert [text.get_text() for text in display.legend_.get_texts()] == ["0", "1", "outlier"]
 
 
-# Many clusters, many objects
+# Many clusters, many samples
 
 
 def test_thirty_clusters_are_named_in_the_picture_and_not_in_the_legend():
@@ -423,7 +423,7 @@ def test_a_sample_keeps_some_objects_of_the_smallest_clusters():
 @pytest.mark.parametrize("n_clusters", [2, 30])
 def test_of_a_million_objects_some_are_drawn(n_clusters):
     X = np.random.default_rng(0).standard_normal((1_000_000, 2), dtype=np.float32)
-    # Half of the objects are torn between all clusters, and inside the outer lines of each.
+    # Half of the samples are torn between all clusters, and inside the outer lines of each.
     masses = random_masses(len(X), n_clusters + 2, np.float32)
     masses /= masses.max(axis=1, keepdims=True)
     masses **= 40

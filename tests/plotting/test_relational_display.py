@@ -64,7 +64,7 @@ def test_lines_and_names_mark_the_clusters():
         assert [text.get_text() for text in panel.get_xticklabels()] == ["low", "middle", "high"]
         assert [text.get_text() for text in panel.get_yticklabels()] == ["low", "middle", "high"]
         assert panel.get_xticks().tolist() == [1, 3.5, 5]
-        assert panel.get_xlabel() == "objects by cluster"
+        assert panel.get_xlabel() == "samples by cluster"
 
 
 def test_dissimilarities_stand_beside_in_the_same_order(fourclass):
@@ -79,10 +79,10 @@ def test_dissimilarities_stand_beside_in_the_same_order(fourclass):
 
 def test_of_many_objects_a_sample_is_drawn_and_small_clusters_stay():
     labels = np.repeat([0, 1], [100_000, 10])
-    display = draw(RelationalDisplay.from_partition(CredalPartition.from_hard(labels), max_objects=200))
+    display = draw(RelationalDisplay.from_partition(CredalPartition.from_hard(labels), max_samples=200))
     assert display.group_sizes.tolist() == [190, 10]
     assert shown(display, 0).shape == (200, 200)
-    assert display.axes_[0].get_xlabel() == "objects by cluster (a sample: 200 of 100,010)"
+    assert display.axes_[0].get_xlabel() == "samples by cluster (a subset: 200 of 100,010)"
     assert len(set(display.order)) == 200
 
 
@@ -109,10 +109,10 @@ def test_many_clusters_have_lines_but_no_names():
         ({"parts": ["mass"]}, r"parts must be a list of different names among \['plausibility', 'belief'\]"),
         ({"parts": "belief"}, "parts must be a list"),
         ({"parts": []}, "parts is empty, and there is nothing to draw"),
-        ({"max_objects": 0}, "max_objects must be a whole number of at least 1"),
+        ({"max_samples": 0}, "max_samples must be a whole number of at least 1"),
         (
             {"dissimilarities": np.zeros((3, 2))},
-            r"square matrix of the 3 objects of the partition, got shape \(3, 2",
+            r"square matrix of the 3 samples of the partition, got shape \(3, 2",
         ),
     ],
 )
@@ -131,4 +131,4 @@ def test_estimators_have_to_be_fitted():
     with pytest.raises(ValueError, match=r"must be fitted and have a credal_partition_.*call its fit first"):
         RelationalDisplay.from_estimator(EVCLUS(n_clusters=2))
     model = EVCLUS(n_clusters=2, random_state=0).fit(load_butterfly().data)
-    assert RelationalDisplay.from_estimator(model).n_objects == 12
+    assert RelationalDisplay.from_estimator(model).n_samples == 12

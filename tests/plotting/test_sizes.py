@@ -1,4 +1,4 @@
-"""Pictures of a million objects, each in a process of its own.
+"""Pictures of a million samples, each in a process of its own.
 
 More figures: ``python -m benchmarks.studies.scale.pictures``.
 """

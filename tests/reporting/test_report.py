@@ -87,7 +87,7 @@ def test_every_part_is_there(text):
         "Summary",
         "Pictures",
         "Clusters",
-        "Objects between clusters",
+        "Samples between clusters",
         "Outliers",
         "Parameters and versions",
     ]
@@ -113,7 +113,7 @@ def test_the_level_decides_who_is_sure_and_the_page_says_it(model, iris, tmp_pat
     text = evlearn.report(model, iris, tmp_path / "iris.html", level=level).read_text(encoding="utf-8")
     summary = partition.summary(level)
     assert summary.n_torn <= 15
-    assert f"Of 150 objects, {summary.n_sure} " in text
+    assert f"Of 150 samples, {summary.n_sure} " in text
     assert f"at least {100 * level:.3g} % of the belief about each of them is in that cluster alone" in text
     counts = partition.verdict(level).candidates.sum(axis=0)
     cells = Reader(text).cells
@@ -136,7 +136,7 @@ def test_the_summary_counts_in_sentences(tmp_path):
     candidates = [[1, 0, 0]] * 5 + [[1, 0, 1]] * 2 + [[1, 1, 1]]
     objects = Objects.of(CredalPartition.from_rough(candidates), np.zeros((8, 1)), np.zeros((8, 1)))
     text = write_report(EVCLUS(3), objects, tmp_path / "x.html").read_text(encoding="utf-8")
-    assert "Of 8 objects, 5 (62 %) are sure of one of 3 clusters" in text
+    assert "Of 8 samples, 5 (62 %) are sure of one of 3 clusters" in text
     assert "3 (38 %) are torn: 2 between clusters 0 and 2; 1 between all clusters." in text
     assert "None is an outlier." in text
 
@@ -169,10 +169,10 @@ def test_dissimilarities_have_no_attributes_to_show(iris, tmp_path):
 
 def test_new_objects_and_a_single_attribute_are_reported(model, iris, tmp_path):
     path = evlearn.report(model, iris[:40], tmp_path / "new.html")
-    assert "Of 40 objects" in path.read_text(encoding="utf-8")
+    assert "Of 40 samples" in path.read_text(encoding="utf-8")
     one = iris.to_numpy()[:, 2:3]
     path = evlearn.report(ECM(2, random_state=0).fit(one), one, tmp_path / "one.html")
-    assert "Of 150 objects" in path.read_text(encoding="utf-8")
+    assert "Of 150 samples" in path.read_text(encoding="utf-8")
 
 
 def test_a_report_needs_a_fitted_estimator_and_a_folder_that_is_there(model, iris, tmp_path):
@@ -289,5 +289,5 @@ def test_without_matplotlib_a_report_says_in_the_place_of_pictures_what_to_insta
     told = (tmp_path / "x.html").read_text(encoding="utf-8")
     assert "data:image/png" not in told
     assert "pip install &quot;evidential-learn[plot]&quot;" in told
-    assert "Of 12 objects" in told
-    assert "Objects between clusters" in told
+    assert "Of 12 samples" in told
+    assert "Samples between clusters" in told

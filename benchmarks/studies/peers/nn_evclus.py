@@ -141,7 +141,7 @@ def fit():
     X = (table[:, :2] - table[:, :2].mean(axis=0)) / table[:, :2].std(axis=0, ddof=1)
     ours = []
     for seed in range(5):
-        settings = {"focal_sets": "pairs", "hidden_layer_sizes": (20,), "n_partners": 100, "tol": 1e-3}
+        settings = {"focal_sets": "pairs", "network": (20,), "n_partners": 100, "tol": 1e-3}
         model = NNEVCLUS(4, outlier_model="svm", random_state=seed, **settings)
         ours.append((cpu(lambda model=model: model.fit(X)), model.objective_))
     theirs = seconds["nnevclus_fourclass_k100_c4_pairs_nH20_fhat"]
@@ -149,7 +149,7 @@ def fit():
     table = reference.read_table("s2")
     ours, scores = [], []
     for seed in range(5):
-        model = NNEVCLUS(15, d0_quantile=0.1, hidden_layer_sizes=(20,), random_state=seed)
+        model = NNEVCLUS(15, d0_quantile=0.1, network=(20,), random_state=seed)
         ours.append((cpu(lambda model=model: model.fit(table[:, :2])), model.objective_))
         scores.append(adjusted_rand_score(table[:, 2], model.labels_))
         print(f"  s2: {model.n_iter_} epochs, settled: {model.converged_}, ARI {scores[-1]:.3f}")

@@ -93,8 +93,8 @@ def draw_all():
 
 def draw_butterfly(X):
     model = fit_butterfly(X)
-    partition = model.credal_partition_.rename(object_names=[str(number) for number in range(1, len(X) + 1)])
-    names = np.array(partition.object_names)
+    partition = model.credal_partition_.rename(sample_names=[str(number) for number in range(1, len(X) + 1)])
+    names = np.array(partition.sample_names)
     candidates = partition.to_rough()
     torn, outliers = names[candidates.all(axis=1)], names[~candidates.any(axis=1)]
     display = CredalPartitionDisplay.from_partition(partition, X, rule="max_mass")

@@ -159,7 +159,7 @@ def at_most(one):
 
 def fit_network(X, n_hidden, **changes):
     """The network of Example 4."""
-    given = {"focal_sets": "pairs", "hidden_layer_sizes": (n_hidden,), "init": "random", "tol": 1e-4} | changes
+    given = {"focal_sets": "pairs", "network": (n_hidden,), "init": "random", "tol": 1e-4} | changes
     return NNEVCLUS(4, guide=None, random_state=0, **given).fit(X)
 
 
@@ -190,7 +190,7 @@ def new_loss(X, new, n_hidden, **changes):
 
 def circles(quick):
     """Example 5: a ring and its core are separated by fifty constraints, and by fifty labels."""
-    network = {"focal_sets": "full", "hidden_layer_sizes": (30,), "l2": 0.01, "tol": 1e-3}
+    network = {"focal_sets": "full", "network": (30,), "l2": 0.01, "tol": 1e-3}
     found = {"50 pairs, KPCCA": [], "50 labels, KFDA": []}
     for seed in range(1 if quick else 5):
         X, y = make_circles(500, random_state=seed)
@@ -238,7 +238,7 @@ PROTEIN = {
         {
             "focal_sets": "simple",
             "n_components": 3,
-            "hidden_layer_sizes": (20,),
+            "network": (20,),
             "d0_quantile": 1.0,
             "init": "random",
             "guide": None,
@@ -302,7 +302,7 @@ def timed(method, data, n_runs):
     X = data.scaled("standardised")
     changes = {
         "EVCLUS": {"n_partners": 1000},  # 500, drawn by as many others again
-        "NN-EV": {"hidden_layer_sizes": (30,), "batch_size": len(X) // 30, "learning_rate": 0.001},
+        "NN-EV": {"network": (30,), "batch_size": len(X) // 30, "learning_rate": 0.001},
     }.get(method, {})
     spent, found = [], []
     for seed in range(n_runs):

@@ -89,9 +89,9 @@ def protocol(name, method, n_fives=None, n_starts=None):
     return runs, f"{how}; best of {n_starts}" if random_start(method) else how
 
 
-def effort(method, n_objects):
+def effort(method, n_samples):
     """How many times the best of how many starts: fewer where a fit takes seconds."""
-    if n_objects <= LARGE:
+    if n_samples <= LARGE:
         return (3 if method.startswith("NN") else 5), STARTS
     return (1 if method.startswith("NN") else 3), (2 if method == "NN-EV-bp" else STARTS)
 

@@ -291,7 +291,7 @@ CHOSEN = [
     ),
     Mutant(
         "partition/summary.py",
-        "nonspecificity=vague / n_objects",
+        "nonspecificity=vague / n_samples",
         "nonspecificity=(self.nonspecificity + other.nonspecificity) / 2",
         "summaries of parts of different sizes do not add up",
     ),
@@ -479,7 +479,7 @@ CHOSEN = [
     ),
     Mutant(
         "cluster/pairwise/irqp.py",
-        "np.linspace(0, n_objects - 1, size).round().astype(np.intp)",
+        "np.linspace(0, n_samples - 1, size).round().astype(np.intp)",
         "np.arange(size)",
         "references leave out clusters",
     ),

@@ -41,9 +41,9 @@ def on_iris():
     }
 
 
-def on_blobs(n_objects, n_partners):
+def on_blobs(n_samples, n_partners):
     """Time, memory and the bare parts of a fit; and with two workers."""
-    X, _ = make_blobs(n_objects, 4, centers=4, cluster_std=2.5, random_state=0)
+    X, _ = make_blobs(n_samples, 4, centers=4, cluster_std=2.5, random_state=0)
     settings = {"covariance_models": "VVV", "n_bootstrap": 500, "n_partners": n_partners, "random_state": 0}
     marks = {}
     BootClus(2, n_bootstrap=200, n_jobs=2).fit(X[:200])  # workers start, and load what they need
@@ -61,7 +61,7 @@ def on_blobs(n_objects, n_partners):
     reductions = time.perf_counter() - start
     n_pairs = len(model.intervals_.pairs)
     return {
-        "n_objects": n_objects,
+        "n_objects": n_samples,
         "n_pairs": n_pairs,
         "objective": model.objective_,
         "seconds": round(marks[1][0], 2),
@@ -70,7 +70,7 @@ def on_blobs(n_objects, n_partners):
         "seconds_two_workers": round(marks[2][0], 2),
         "parallel_efficiency": round(marks[1][0] / (2 * marks[2][0]), 2),
         "peak_megabytes": round(memory / 1e6),
-        "n_n_B_megabytes": round(8 * n_objects**2 * 500 / 1e6),
+        "n_n_B_megabytes": round(8 * n_samples**2 * 500 / 1e6),
     }
 
 

@@ -22,16 +22,16 @@ from evlearn.ensemble import combine_partitions
 from evlearn.metrics import consistency_index
 
 
-def measure(n_objects):
+def measure(n_samples):
     """CPU seconds, memory, and how well the result and its members agree with the truth."""
-    X, y = make_fourclass(n_objects, random_state=0)
+    X, y = make_fourclass(n_samples, random_state=0)
     members = [KMeans(4, random_state=seed, n_init=1).fit(X).labels_ for seed in range(2)]
     members.append(GaussianMixture(4, random_state=0).fit(X).predict_proba(X))
     start = time.process_time()
     combined = combine_partitions(members, random_state=0)
     seconds = time.process_time() - start
     return {
-        "n_objects": n_objects,
+        "n_objects": n_samples,
         "cpu_seconds": round(seconds, 2),
         "peak_megabytes": round(peak_bytes(lambda: combine_partitions(members, random_state=0)) / 1e6),
         "consistency": round(consistency_index(combined, y), 4),
@@ -40,7 +40,7 @@ def measure(n_objects):
 
 
 def main():
-    rows = [measure(n_objects) for n_objects in (5_000, 10_000, 20_000)]
+    rows = [measure(n_samples) for n_samples in (5_000, 10_000, 20_000)]
     for row in rows:
         print(row)
     sizes = np.log([row["n_objects"] for row in rows])

@@ -59,11 +59,11 @@ def million_objects():
 
 def exact_rand_index():
     """Exact credal Rand index of 20,000 objects: 200 million pairs, against the bare products for all pairs."""
-    n_objects, focal_sets = 20_000, FocalSets.full(3)
-    first, second = (CredalPartition(random_masses(n_objects, 8, seed=seed), focal_sets) for seed in (0, 1))
+    n_samples, focal_sets = 20_000, FocalSets.full(3)
+    first, second = (CredalPartition(random_masses(n_samples, 8, seed=seed), focal_sets) for seed in (0, 1))
 
     def bare_products():
-        for start in range(0, n_objects, 512):
+        for start in range(0, n_samples, 512):
             rows = slice(start, start + 512)
             for partition in (first, second):
                 for _ in range(4):
@@ -75,7 +75,7 @@ def exact_rand_index():
     seconds = time.perf_counter() - start
     sampled = sampled_credal_rand_index(first, second, n_pairs=1_000_000, random_state=0)
     return {
-        "case": f"exact credal Rand index, {n_objects} objects x 8 sets",
+        "case": f"exact credal Rand index, {n_samples} objects x 8 sets",
         "seconds": seconds,
         "ratio_to_bare_products": seconds / bare,
         "extra_MB": peak_bytes(lambda: credal_rand_index(first, second)) / 1e6,

@@ -30,12 +30,12 @@ CASES = {
 }
 
 
-def measure(case, n_objects, folder):
+def measure(case, n_samples, folder):
     """The figures of one case, measured in a process of its own."""
-    return processes.answer(__spec__.name, case, "--objects", n_objects, "--folder", folder, "--here")
+    return processes.answer(__spec__.name, case, "--objects", n_samples, "--folder", folder, "--here")
 
 
-def draw(case, n_objects, folder):
+def draw(case, n_samples, folder):
     """Draw one picture in this process."""
     import matplotlib
 
@@ -43,19 +43,19 @@ def draw(case, n_objects, folder):
     from evlearn import plotting
 
     display, n_attributes, n_clusters, focal_sets = CASES[case]
-    X, model = _data(n_objects, n_attributes, n_clusters, focal_sets)
+    X, model = _data(n_samples, n_attributes, n_clusters, focal_sets)
     if display == "ShepardDisplay":
-        call = _shepard(n_objects)
+        call = _shepard(n_samples)
     else:
         partition = model.predict_mass(X)
         data = (X,) if display == "CredalPartitionDisplay" else ()
         call = partial(getattr(plotting, display).from_partition, partition, *data)
     wall, cpu = time.perf_counter(), time.process_time()
-    path = Path(folder) / f"{case.replace(' ', '_')}_{n_objects}.png"
+    path = Path(folder) / f"{case.replace(' ', '_')}_{n_samples}.png"
     call().figure_.savefig(path)
     return {
         "case": case,
-        "objects": n_objects,
+        "objects": n_samples,
         "cpu_seconds": round(time.process_time() - cpu, 2),
         "wall_seconds": round(time.perf_counter() - wall, 2),
         "peak_gigabytes": round(_peak_bytes() / 1e9, 3),
@@ -63,7 +63,7 @@ def draw(case, n_objects, folder):
     }
 
 
-def _data(n_objects, n_attributes, n_clusters, focal_sets):
+def _data(n_samples, n_attributes, n_clusters, focal_sets):
     """Round clusters on a grid, with noise around them, and ECM fitted to some of the objects."""
     from evlearn.cluster import ECM
 
@@ -71,22 +71,22 @@ def _data(n_objects, n_attributes, n_clusters, focal_sets):
     side = int(np.ceil(np.sqrt(n_clusters)))
     centres = np.zeros((n_clusters, n_attributes))
     centres[:, 0], centres[:, 1] = np.divmod(np.arange(n_clusters), side)
-    truth = random.integers(n_clusters, size=n_objects)
-    X = random.normal(scale=0.2, size=(n_objects, n_attributes))
+    truth = random.integers(n_clusters, size=n_samples)
+    X = random.normal(scale=0.2, size=(n_samples, n_attributes))
     X += centres[truth]
-    noise = random.random(n_objects) < 0.005
+    noise = random.random(n_samples) < 0.005
     X[noise, :2] = random.uniform(-1.5, side + 0.5, size=(int(noise.sum()), 2))
     start = centres + 0.01 * random.normal(size=centres.shape)
     model = ECM(n_clusters=n_clusters, focal_sets=focal_sets, init=start, delta=0.9, max_iter=300)
     return X, model.fit(X[:5000])
 
 
-def _shepard(n_objects):
+def _shepard(n_samples):
     """A hundred pairs for each object, on average."""
     from evlearn.plotting import ShepardDisplay
 
     random = np.random.default_rng(0)
-    dissimilarities = random.random(100 * n_objects, dtype=np.float32)
+    dissimilarities = random.random(100 * n_samples, dtype=np.float32)
     conflicts = random.standard_normal(len(dissimilarities), dtype=np.float32)
     conflicts *= 0.1
     conflicts += dissimilarities

@@ -1,4 +1,4 @@
-"""Clustering that asks about the pairs of objects that it doubts most."""
+"""Clustering that asks about the pairs of samples that it doubts most."""
 
 from evlearn.active.active_clustering import ActiveClustering
 from evlearn.active.answers import Answer, Query

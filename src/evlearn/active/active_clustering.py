@@ -1,4 +1,4 @@
-"""Clustering that asks whether two objects are in the same cluster."""
+"""Clustering that asks whether two samples are in the same cluster."""
 
 import os
 from collections.abc import Callable
@@ -23,14 +23,14 @@ from evlearn.utils.convergence import warn_caller, whole_or_nothing
 from evlearn.utils.typing import ClustererLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer
 
-# Of the objects about as sure of a cluster as the surest, the one that most is known about stands for it.
+# Of the samples about as sure of a cluster as the surest, the one that most is known about stands for it.
 _ABOUT_AS_SURE = 0.99
 
 
 class ActiveClustering(BaseEstimator):
-    """Clustering that asks a person, or any other oracle, about the pairs of objects that it doubts most.
+    """Clustering that asks a person, or any other oracle, about the pairs of samples that it doubts most.
 
-    Each round takes the object in the greatest doubt and asks whether it is in the same cluster as the object that
+    Each round takes the sample in the greatest doubt and asks whether it is in the same cluster as the sample that
     stands for its most plausible cluster, then for the next one, until the answer is yes. Answers become
     must-links and cannot-links, and the clusterer is fitted again. What follows from earlier answers is not asked.
 
@@ -42,18 +42,18 @@ class ActiveClustering(BaseEstimator):
     estimator : estimator
         A clusterer whose `fit` takes constraints: EVCLUS, CECM or NNEVCLUS.
     strategy : {"margin", "doubt", "entropy", "nonspecificity", "random"}, default="margin"
-        Which objects are in doubt: those whose two most plausible clusters are about as plausible, whose belief in
+        Which samples are in doubt: those whose two most plausible clusters are about as plausible, whose belief in
         the most plausible one is small (`evlearn.CredalPartition.doubt`), whose probabilities are spread, or whose
-        masses leave much open; or any object. "nonspecificity" also asks about outliers.
-    max_queries_per_object : int, default=2
-        An object that so many questions were about is not chosen again; questions in which it stands for a cluster
+        masses leave much open; or any sample. "nonspecificity" also asks about outliers.
+    max_queries_per_sample : int, default=2
+        A sample that so many questions were about is not chosen again; questions in which it stands for a cluster
         do not count.
     n_neighbors : int, default=5
         Answers, and what follows from them, are handed on to so many of the nearest pairs, see
         `PairwiseConstraints.expand`; 0 for none.
     closed_world : bool, default=False
-        Whether there are no clusters but those of the estimator. Then an object that is apart from all clusters
-        but one is in that one, unasked, once the objects that stand for the clusters are known to be apart.
+        Whether there are no clusters but those of the estimator. Then a sample that is apart from all clusters
+        but one is in that one, unasked, once the samples that stand for the clusters are known to be apart.
     patience : int or None, default=None
         Stop after so many refits in a row that changed no label. None never stops by itself.
     contradictions : {"ignore", "raise"}, default="ignore"
@@ -101,7 +101,7 @@ class ActiveClustering(BaseEstimator):
         estimator: ClustererLike,
         *,
         strategy: Literal["margin", "doubt", "entropy", "nonspecificity", "random"] = "margin",
-        max_queries_per_object: int = 2,
+        max_queries_per_sample: int = 2,
         n_neighbors: int = 5,
         closed_world: bool = False,
         patience: int | None = None,
@@ -111,7 +111,7 @@ class ActiveClustering(BaseEstimator):
     ) -> None:
         self.estimator = estimator
         self.strategy = strategy
-        self.max_queries_per_object = max_queries_per_object
+        self.max_queries_per_sample = max_queries_per_sample
         self.n_neighbors = n_neighbors
         self.closed_world = closed_world
         self.patience = patience
@@ -126,7 +126,7 @@ class ActiveClustering(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            The objects, or their dissimilarities if the clusterer takes these.
+            The samples, or their dissimilarities if the clusterer takes these.
         constraints : PairwiseConstraints, default=None
             What is known already, besides the answers of `answers_file`.
 
@@ -137,7 +137,7 @@ class ActiveClustering(BaseEstimator):
         """
         self._check_parameters()
         self._X = cast(Any, X)
-        self._n_objects = self._X.shape[0] if hasattr(X, "shape") else len(self._X)
+        self._n_samples = self._X.shape[0] if hasattr(X, "shape") else len(self._X)
         self._random = check_random_state(self.random_state)
         self._unfitted = with_seed(clone(self.estimator), self._random)
         self._answers = Answers(PairwiseConstraints() if constraints is None else constraints)
@@ -158,7 +158,7 @@ class ActiveClustering(BaseEstimator):
         Parameters
         ----------
         oracle : callable
-            A function of two object numbers that says whether they are in the same cluster, or None if it does not
+            A function of two sample numbers that says whether they are in the same cluster, or None if it does not
             know. It ends the questions with `StopAsking`; all answers are kept.
         n_queries : int
             The largest number of questions.
@@ -191,7 +191,7 @@ class ActiveClustering(BaseEstimator):
         Returns
         -------
         Query or None
-            A pair of objects, and why it is asked; None if there is nothing left to ask.
+            A pair of samples, and why it is asked; None if there is nothing left to ask.
         """
         self._check_started()
         if self._pending is None:
@@ -204,9 +204,9 @@ class ActiveClustering(BaseEstimator):
         Parameters
         ----------
         query : Query or tuple of two int
-            The question, or just a pair of object numbers.
+            The question, or just a pair of sample numbers.
         same : bool or None
-            Whether the two objects are in the same cluster; None if nobody knows, and it is not asked again.
+            Whether the two samples are in the same cluster; None if nobody knows, and it is not asked again.
         """
         self._check_started()
         if not (same is None or isinstance(same, (bool, np.bool_))):
@@ -272,7 +272,7 @@ class ActiveClustering(BaseEstimator):
             return None
         partition = self.estimator_.credal_partition_
         asked = np.array([answer.first for answer in self._answers.history if not answer.inferred], dtype=np.intp)
-        tired = np.bincount(asked, minlength=len(partition)) >= self.max_queries_per_object
+        tired = np.bincount(asked, minlength=len(partition)) >= self.max_queries_per_sample
         for one in most_doubtful_first(self.strategy, partition, self._random).tolist():
             if not tired[one] and (query := self._question_about(one)) is not None:
                 self._object = one
@@ -290,7 +290,7 @@ class ActiveClustering(BaseEstimator):
         return None
 
     def _look(self) -> None:
-        """What questions need of a fit: plausibilities, and for each cluster an object that stands for it."""
+        """What questions need of a fit: plausibilities, and for each cluster a sample that stands for it."""
         partition: CredalPartition = self.estimator_.credal_partition_
         self._plausibilities = partition.to_possibilistic()
         known = np.bincount(self._answers.implied.must_link.ravel(), minlength=len(partition))
@@ -304,14 +304,14 @@ class ActiveClustering(BaseEstimator):
 
     def _explain(self, one: int, other: int, cluster: int) -> str:
         partition = self.estimator_.credal_partition_
-        names = partition.object_names or range(len(partition))
+        names = partition.sample_names or range(len(partition))
         likely = np.argsort(-self._plausibilities[one], kind="stable")[:2].tolist()
         told = " and ".join(
             f"{partition.cluster_names[k]} (plausibility {self._plausibilities[one, k]:.2f})" for k in likely
         )
         return (
-            f"object {names[one]} may be in cluster {told}; "
-            f"object {names[other]} stands for cluster {partition.cluster_names[cluster]}"
+            f"sample {names[one]} may be in cluster {told}; "
+            f"sample {names[other]} stands for cluster {partition.cluster_names[cluster]}"
         )
 
     def _is_stable(self) -> bool:
@@ -321,8 +321,8 @@ class ActiveClustering(BaseEstimator):
     # What is known
 
     def _take(self, answer: Answer) -> None:
-        if not all(0 <= number < self._n_objects for number in answer[:2]):
-            raise ValueError(f"an answer is about {answer[:2]}, but objects are 0 to {self._n_objects - 1}.")
+        if not all(0 <= number < self._n_samples for number in answer[:2]):
+            raise ValueError(f"an answer is about {answer[:2]}, but samples are 0 to {self._n_samples - 1}.")
         try:
             self._answers.add(answer)
         except ValueError as error:
@@ -333,7 +333,7 @@ class ActiveClustering(BaseEstimator):
             warn_caller(message)
 
     def _conclude(self, one: int) -> None:
-        """In a closed world, an object that is apart from all clusters but one is in that one."""
+        """In a closed world, a sample that is apart from all clusters but one is in that one."""
         others = self._representatives
         relations = [self._answers.relation(one, other) for other in others]
         apart = all(self._answers.relation(a, b) is False for a in others for b in others if a != b)
@@ -351,7 +351,7 @@ class ActiveClustering(BaseEstimator):
         metric = (
             "euclidean" if isinstance(self._unfitted, CECM) else getattr(self._unfitted, "metric", "euclidean")
         )
-        return self._answers.implied.expand(self._X, min(self.n_neighbors, self._n_objects - 1), metric)
+        return self._answers.implied.expand(self._X, min(self.n_neighbors, self._n_samples - 1), metric)
 
     def _warm(self, before: Any) -> Any:
         """The clusterer to fit next, which starts where the last fit ended if it can start anywhere."""
@@ -371,7 +371,7 @@ class ActiveClustering(BaseEstimator):
     def _check_parameters(self) -> None:
         check_choice("strategy", self.strategy, STRATEGIES)
         check_choice("contradictions", self.contradictions, ("ignore", "raise"))
-        check_integer("max_queries_per_object", self.max_queries_per_object, 1)
+        check_integer("max_queries_per_sample", self.max_queries_per_sample, 1)
         check_integer("n_neighbors", self.n_neighbors, 0)
         if self.patience is not None:
             check_integer("patience", self.patience, 1)

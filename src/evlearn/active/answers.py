@@ -1,4 +1,4 @@
-"""What has been answered about pairs of objects, what follows from it, and the file that keeps it."""
+"""What has been answered about pairs of samples, what follows from it, and the file that keeps it."""
 
 import csv
 import os
@@ -17,16 +17,16 @@ _WORDS = {True: "same", False: "different", None: "unknown"}
 
 
 class Query(NamedTuple):
-    """A question: whether two objects are in the same cluster.
+    """A question: whether two samples are in the same cluster.
 
     Attributes
     ----------
     first : int
-        The object in doubt.
+        The sample in doubt.
     second : int
-        The object it is compared with, one that stands for a cluster.
+        The sample it is compared with, one that stands for a cluster.
     cluster : int
-        The cluster that the second object stands for.
+        The cluster that the second sample stands for.
     why : str
         Why this is asked, in words.
     """
@@ -38,14 +38,14 @@ class Query(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What was said about a pair of objects.
+    """What was said about a pair of samples.
 
     Attributes
     ----------
     first : int
-        The object in doubt.
+        The sample in doubt.
     second : int
-        The object it was compared with.
+        The sample it was compared with.
     same : bool or None
         Whether the two are in the same cluster; None if nobody knows.
     inferred : bool, default=False
@@ -144,6 +144,6 @@ def _read_line(path: Path, number: int, line: list[str]) -> Answer:
         return answer
     except (ValueError, KeyError):
         raise ValueError(
-            f"line {number} of {path} should be two numbers of objects, and one of {list(said)}, "
+            f"line {number} of {path} should be two numbers of samples, and one of {list(said)}, "
             f"got {','.join(line)[:80]!r}."
         ) from None

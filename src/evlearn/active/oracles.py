@@ -33,7 +33,7 @@ class LabelOracle:
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        The label of each object, numbers or text. Nothing is known about objects with -1, NaN or None.
+        The label of each sample, numbers or text. Nothing is known about samples with -1, NaN or None.
 
     Examples
     --------
@@ -48,12 +48,12 @@ class LabelOracle:
         self._codes = label_codes(y, -1, "y")
 
     def __call__(self, first: int, second: int) -> bool | None:
-        """Whether two objects are in the same cluster.
+        """Whether two samples are in the same cluster.
 
         Parameters
         ----------
         first, second : int
-            The objects.
+            The samples.
 
         Returns
         -------
@@ -67,16 +67,16 @@ class LabelOracle:
 class TerminalOracle:
     """A person who answers at a terminal, or in the input box of a notebook.
 
-    Both objects are shown side by side, then a reply is read: ``y`` for the same cluster, ``n`` for different
+    Both samples are shown side by side, then a reply is read: ``y`` for the same cluster, ``n`` for different
     ones, ``?`` for "I do not know", ``q`` to stop. Ctrl-C and Ctrl-D stop as well. All answers are kept.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features), default=None
-        What to show of the objects, which need not be what is clustered; of a frame also the names of rows and
-        columns. None shows the numbers of the objects only.
+        What to show of the samples, which need not be what is clustered; of a frame also the names of rows and
+        columns. None shows the numbers of the samples only.
     show : callable, default=None
-        Shows two objects in another way, for example as images: a function of their numbers.
+        Shows two samples in another way, for example as images: a function of their numbers.
     """
 
     def __init__(self, X: ArrayLike | None = None, *, show: Callable[[int, int], Any] | None = None) -> None:
@@ -84,12 +84,12 @@ class TerminalOracle:
         self.show = show
 
     def __call__(self, first: int, second: int) -> bool | None:
-        """Whether two objects are in the same cluster.
+        """Whether two samples are in the same cluster.
 
         Parameters
         ----------
         first, second : int
-            The objects.
+            The samples.
 
         Returns
         -------
@@ -112,13 +112,13 @@ class TerminalOracle:
             print(f"{reply!r} is none of y (same), n (different), ? (I do not know) and q (stop).")
 
     def _describe(self, first: int, second: int) -> str:
-        """The two objects as a table with a line for each feature."""
+        """The two samples as a table with a line for each feature."""
         names, rows = self._read(first, second)
-        lines = [("", *(f"object {name}" for name in names)), *rows[:_SHOWN_ATTRIBUTES]]
+        lines = [("", *(f"sample {name}" for name in names)), *rows[:_SHOWN_ATTRIBUTES]]
         widths = [max(len(line[place]) for line in lines) for place in range(3)]
         table = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
         more = len(rows) - _SHOWN_ATTRIBUTES
-        return "\n".join(["", *table, *([f"and {more} more attributes"] if more > 0 else [])])
+        return "\n".join(["", *table, *([f"and {more} more features"] if more > 0 else [])])
 
     def _read(self, first: int, second: int) -> tuple[list[str], list[tuple[str, str, str]]]:
         if self.X is None:

@@ -1,4 +1,4 @@
-"""Which objects to ask about first: numbers that are large where a mass function says little."""
+"""Which samples to ask about first: numbers that are large where a mass function says little."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from evlearn.utils.typing import FloatArray, IntArray
 
 
 def doubt(partition: CredalPartition) -> FloatArray:
-    """One minus the belief in the most plausible cluster, as reports and tables rank objects."""
+    """One minus the belief in the most plausible cluster, as reports and tables rank samples."""
     return partition.doubt()
 
 
@@ -41,7 +41,7 @@ STRATEGIES: dict[str, Callable[[CredalPartition], FloatArray]] = {
 
 
 def most_doubtful_first(strategy: str, partition: CredalPartition, random: np.random.RandomState) -> IntArray:
-    """All objects, in the order of doubt."""
+    """All samples, in the order of doubt."""
     by_chance = random.permutation(len(partition))
     if strategy == "random":
         return by_chance

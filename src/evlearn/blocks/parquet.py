@@ -131,7 +131,7 @@ def _explaining(path: str | os.PathLike[str]) -> Iterator[None]:
 def _to_array(batch: Any, dtype: Any) -> Any:
     rows = np.empty((batch.num_rows, batch.num_columns), dtype=dtype)
     for k, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
-        # Booleans with missing values are objects.
+        # Booleans with missing values are samples.
         rows[:, k] = np.asarray(column).astype(np.float64, copy=False)
         # A sum is not finite if one of its terms is not.
         if not np.isfinite(rows[:, k].sum(dtype=np.float64)) and not np.isfinite(rows[:, k]).all():

@@ -51,7 +51,7 @@ class Rows(ABC):
 
         Returns
         -------
-        object
+        sample
             What `map` takes.
         """
 

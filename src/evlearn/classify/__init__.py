@@ -1,4 +1,4 @@
-"""Evidential classifiers: what is known about the class of an object, ignorance included."""
+"""Evidential classifiers: what is known about the class of a sample, ignorance included."""
 
 from evlearn.classify.knn import EvidentialKNNClassifier
 from evlearn.classify.neural import EvidentialNeuralClassifier

@@ -38,18 +38,18 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
     focal_sets_: FocalSets
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """The mass functions of objects: what is known about their classes.
+        """The mass functions of samples: what is known about their classes.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
 
         Returns
         -------
         CredalPartition
-            A mass function for each object. Mass on one class supports it, mass on several says that one of them
-            is right, and mass on all classes says nothing: it is large for objects unlike all training objects.
+            A mass function for each sample. Mass on one class supports it, mass on several says that one of them
+            is right, and mass on all classes says nothing: it is large for samples unlike all training samples.
         """
         check_is_fitted(self)
         data = self._read(X, reset=False)
@@ -58,12 +58,12 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
 
     def predict(self, X: ArrayLike) -> npt.NDArray[Any]:
-        """The most plausible class of each object.
+        """The most plausible class of each sample.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
 
         Returns
         -------
@@ -79,7 +79,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
 
         Returns
         -------
@@ -95,18 +95,18 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         rule: Literal["verdict", "interval_dominance", "maximality", "u65", "u80"] = "verdict",
         level: float = SURE_LEVEL,
     ) -> BoolArray:
-        """The classes that each object may belong to.
+        """The classes that each sample may belong to.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         rule : {"verdict", "interval_dominance", "maximality", "u65", "u80"}, default="verdict"
             Take the verdict that summaries and tables show, see `evlearn.CredalPartition.verdict`; keep the
             classes that no other dominates, in either sense; or choose the set with the largest expected utility,
             where a right set of two classes is worth 0.65 or 0.8 of a right class.
         level : float, default=0.6
-            For "verdict": the belief that the candidates of an object must have together.
+            For "verdict": the belief that the candidates of a sample must have together.
 
         Returns
         -------
@@ -120,16 +120,16 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         return _SET_RULES[rule](partition.masses, partition.focal_sets)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The share of objects whose most plausible class is right.
+        """The share of samples whose most plausible class is right.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         y : array-like of shape (n_samples,)
             Their classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each object counts.
+            How much each sample counts.
 
         Returns
         -------
@@ -152,11 +152,11 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         rejection_cost : float, default=None
             The loss of refusing to decide; None does not allow it.
         unknown_cost : float, default=None
-            The loss of saying "a class that is not among the known ones" of an object of a known class; None does
+            The loss of saying "a class that is not among the known ones" of a sample of a known class; None does
             not allow it.
         criterion : {"pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"}, default="pignistic"
             How mass on several classes is weighed, see `evlearn.belief.expected_loss`.

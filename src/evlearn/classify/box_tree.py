@@ -15,16 +15,16 @@ _TASK_LEAVES = 64
 
 
 class BoxTree(NamedTuple):
-    """Objects in boxes that are halved along their longest side.
+    """Samples in boxes that are halved along their longest side.
 
     Attributes
     ----------
     lower, upper : ndarray of shape (2 * n_leaves, width)
         The boxes, padded with zeros. Node 1 is the root, and node i has the children 2 i and 2 i + 1.
     points : ndarray of shape (n_leaves, n_features, leaf size)
-        The objects of each leaf.
+        The samples of each leaf.
     numbers : ndarray of int32 of shape (n_leaves, leaf size)
-        Which objects they are.
+        Which samples they are.
     smallest : ndarray of int32 of shape (2 * n_leaves,)
         The lowest number in each box.
     """
@@ -37,7 +37,7 @@ class BoxTree(NamedTuple):
 
     @classmethod
     def of(cls, data: FloatArray) -> "BoxTree":
-        """A tree of objects."""
+        """A tree of samples."""
         leaves = [np.arange(len(data))]
         while len(leaves) * LEAF < len(data):
             leaves = [half for members in leaves for half in _halves(data, members)]
@@ -57,7 +57,7 @@ class BoxTree(NamedTuple):
     def nearest_others(
         self, n_neighbors: int, *, n_jobs: int | None = None
     ) -> tuple[npt.NDArray[np.int32], FloatArray]:
-        """The nearest neighbours of each object among the others; of equals those with the lowest numbers.
+        """The nearest neighbours of each sample among the others; of equals those with the lowest numbers.
 
         Returns
         -------
@@ -71,12 +71,12 @@ class BoxTree(NamedTuple):
     def nearest_of(
         self, rows: FloatArray, n_neighbors: int, *, n_jobs: int | None = None
     ) -> tuple[npt.NDArray[np.int32], FloatArray]:
-        """The nearest objects of rows; of equals those with the lowest numbers.
+        """The nearest samples of rows; of equals those with the lowest numbers.
 
         Returns
         -------
         indices : ndarray of int32 of shape (n_rows, n_neighbors)
-            The objects.
+            The samples.
         squares : ndarray of shape (n_rows, n_neighbors)
             The squared distances to them.
         """

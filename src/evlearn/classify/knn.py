@@ -23,22 +23,22 @@ _FLOOR = 0.1
 class EvidentialKNNClassifier(EvidentialClassifier):
     r"""Evidential k-nearest neighbours: near neighbours say much about the class, far ones little.
 
-    Each of the nearest training objects supports its own class, the more the nearer it is, and leaves the rest
-    open. Dempster's rule puts together what they say. So an object far from all training objects is not forced
+    Each of the nearest training samples supports its own class, the more the nearer it is, and leaves the rest
+    open. Dempster's rule puts together what they say. So a sample far from all training samples is not forced
     into a class: nothing is known about it. How fast support falls with distance is learned, for each class, by
     leave-one-out.
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        How many neighbours speak; all, if there are fewer training objects.
+        How many neighbours speak; all, if there are fewer training samples.
     alpha : float, default=0.3
         What a neighbour at distance zero gives to its class, between 0 and 1. With 0.95, as in the papers, a
         single neighbour nearly settles the matter, also where labels are noisy.
     gamma : float, array-like of shape (n_classes,) or None, default=None
         The scales: a neighbour of class k at distance d gives
         ``alpha * exp(-gamma_k**2 * d**2)``. With `optimize`, where learning begins. None is one over the root mean
-        square distance between objects of the class.
+        square distance between samples of the class.
     optimize : bool, default=True
         Whether to learn the scales. None falls below a tenth of where it would begin by itself, so that neighbours
         far away always fall silent.
@@ -63,7 +63,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         The sets that carry mass: single classes and all of them, or, with soft labels, the sets of the labels and
         their intersections.
     objective_ : float
-        Half the squared error of an object left out, on average.
+        Half the squared error of a sample left out, on average.
     objective_history_ : ndarray of shape (n_iterations + 1,)
         The same before the first and after each iteration.
     n_iter_ : int
@@ -77,7 +77,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
 
     See Also
     --------
-    EvidentialNeuralClassifier : A few prototypes in place of all training objects; faster in prediction.
+    EvidentialNeuralClassifier : A few prototypes in place of all training samples; faster in prediction.
     EvidentialRBFClassifier : Prototypes that may also speak against a class.
 
     Notes
@@ -127,12 +127,12 @@ class EvidentialKNNClassifier(EvidentialClassifier):
 
     @whole_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | CredalPartition) -> Self:
-        """Keep the objects, and learn the scales.
+        """Keep the samples, and learn the scales.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training objects.
+            The training samples.
         y : array-like of shape (n_samples,) or (n_samples, n_classes), or CredalPartition
             Their classes, of any type; or plausibilities of the classes; or mass functions, if classes are known
             with doubt.
@@ -146,7 +146,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         data, labels = self._read_training(X, y)
         self._evidence = make_evidence(labels)
         self._tree = BoxTree.of(data)
-        self._n_objects = len(data)
+        self._n_samples = len(data)
         start = self._first_scales(labels, data)
         # Without a floor some classes learn that they reach everywhere, and nothing is unknown any more.
         floor = np.minimum(_FLOOR * first_scales(labels, data) / start, 1)
@@ -195,7 +195,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         return lower_by_lbfgs(evaluate, ones, lower=floor, **limits)
 
     def _masses(self, rows: FloatArray) -> FloatArray:
-        width = min(self.n_neighbors, self._n_objects)
+        width = min(self.n_neighbors, self._n_samples)
         neighbors, squares = self._tree.nearest_of(rows, width, n_jobs=self.n_jobs)
         return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha)
 

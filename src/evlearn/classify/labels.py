@@ -1,4 +1,4 @@
-"""What is known about the classes of training objects: labels, or doubtful labels."""
+"""What is known about the classes of training samples: labels, or doubtful labels."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,16 +17,16 @@ from evlearn.utils.validation import check_real
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of objects, crisp or soft.
+    """Labels of samples, crisp or soft.
 
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
         The classes.
     codes : ndarray of int of shape (n_samples,) or None
-        The number of each object's class; None for soft labels.
+        The number of each sample's class; None for soft labels.
     partition : CredalPartition or None
-        A mass function for each object, with nothing on the empty set; None for crisp labels.
+        A mass function for each sample, with nothing on the empty set; None for crisp labels.
     """
 
     classes: npt.NDArray[Any]
@@ -39,13 +39,13 @@ class Labels:
         return [str(one) for one in self.classes]
 
     def plausibilities(self) -> FloatArray:
-        """How plausible each class is for each object, of shape (n_samples, n_classes)."""
+        """How plausible each class is for each sample, of shape (n_samples, n_classes)."""
         if self.partition is None:
             return np.asarray(np.eye(len(self.classes))[self.codes])
         return contour(self.partition.masses, self.partition.focal_sets)
 
     def targets(self, share: float) -> FloatArray:
-        """What a classifier should say about each class of each object."""
+        """What a classifier should say about each class of each sample."""
         if self.partition is None or share == 1:
             return self.plausibilities()
         return pignistic(self.partition.masses, self.partition.focal_sets)
@@ -60,8 +60,8 @@ def read_labels(y: Any, X: npt.NDArray[Any], name: str) -> Labels:
         if given.ndim != 2 or given.shape[1] < 2:
             return _read_crisp(y, X, name)
         y = _from_plausibilities(given)
-    if y.n_objects != len(X):
-        raise ValueError(f"y has labels of {y.n_objects} objects, but X has {len(X)} rows.")
+    if y.n_samples != len(X):
+        raise ValueError(f"y has labels of {y.n_samples} samples, but X has {len(X)} rows.")
     focal_sets = y.focal_sets.with_omega()
     _check_classes(focal_sets.frame_size, name)
     masses: FloatArray = np.zeros((len(X), len(focal_sets)))

@@ -22,7 +22,7 @@ _BLOCK = 1 << 18  # numbers in a block of work
 
 
 class Evidence(Protocol):
-    """The labels of training objects, ready to be combined."""
+    """The labels of training samples, ready to be combined."""
 
     @property
     def focal_sets(self) -> FocalSets:
@@ -35,7 +35,7 @@ class Evidence(Protocol):
     def masses(
         self, neighbors: npt.NDArray[np.int32], squares: FloatArray, gamma: FloatArray, alpha: float
     ) -> FloatArray:
-        """The masses of objects."""
+        """The masses of samples."""
 
     def loss(
         self,
@@ -51,7 +51,7 @@ class Evidence(Protocol):
         Returns
         -------
         loss : float
-            Half the squared error of an object, on average.
+            Half the squared error of a sample, on average.
         gradient : ndarray of shape (n_scales,)
             Its derivatives by the scales.
         """
@@ -79,7 +79,7 @@ class CrispEvidence:
     focal_sets : FocalSets
         The empty set, the classes, and the frame.
     codes : ndarray of int32 of shape (n_samples,)
-        The class of each training object.
+        The class of each training sample.
     """
 
     focal_sets: FocalSets
@@ -93,7 +93,7 @@ class CrispEvidence:
     def masses(
         self, neighbors: npt.NDArray[np.int32], squares: FloatArray, gamma: FloatArray, alpha: float
     ) -> FloatArray:
-        """The masses of objects, see `Evidence`."""
+        """The masses of samples, see `Evidence`."""
         classes = self.codes[neighbors]
         supports = alpha * _fading((gamma**2)[classes], squares)
         masses = np.zeros((len(classes), len(self.focal_sets)))
@@ -138,7 +138,7 @@ class SoftEvidence:
     focal_sets : FocalSets
         The sets of the labels and their intersections.
     denials : ndarray of shape (n_samples, n_focal_sets - 1)
-        For each training object and nonempty set, one less the commonality of its label.
+        For each training sample and nonempty set, one less the commonality of its label.
     """
 
     focal_sets: FocalSets
@@ -152,7 +152,7 @@ class SoftEvidence:
     def masses(
         self, neighbors: npt.NDArray[np.int32], squares: FloatArray, gamma: FloatArray, alpha: float
     ) -> FloatArray:
-        """The masses of objects, see `Evidence`."""
+        """The masses of samples, see `Evidence`."""
         masses = np.zeros((len(squares), len(self.focal_sets)))
         for rows in self._blocks(squares):
             masses[rows, 1:] = self._combine(neighbors[rows], squares[rows], gamma, alpha)[0]
@@ -210,11 +210,11 @@ class SoftEvidence:
 
 
 def first_scales(labels: Labels, data: FloatArray) -> npt.NDArray[np.float64]:
-    """Scales to begin with: one over the root mean square distance of objects of a class, or of all objects.
+    """Scales to begin with: one over the root mean square distance of samples of a class, or of all samples.
 
-    A few objects that are remote from all others do not count.
+    A few samples that are remote from all others do not count.
     """
-    # One object at a billion would make a scale for which all objects are near.
+    # One sample at a billion would make a scale for which all samples are near.
     near = remoteness(data) <= REMOTE
     overall = _mean_square(data[near])
     if labels.codes is None:
@@ -227,7 +227,7 @@ def first_scales(labels: Labels, data: FloatArray) -> npt.NDArray[np.float64]:
 
 
 def _mean_square(group: FloatArray) -> float:
-    """The mean squared distance of two different objects: twice the sum of the variances."""
+    """The mean squared distance of two different samples: twice the sum of the variances."""
     return float(2 * group.var(axis=0, ddof=1).sum())
 
 

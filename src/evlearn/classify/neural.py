@@ -17,9 +17,9 @@ _BLUR = 0.1
 
 
 class EvidentialNeuralClassifier(PrototypeClassifier):
-    r"""An evidential neural network: a few prototypes say what they know about the class of an object.
+    r"""An evidential neural network: a few prototypes say what they know about the class of a sample.
 
-    Each prototype supports classes, the more the nearer the object is, and leaves the rest open. Dempster's rule
+    Each prototype supports classes, the more the nearer the sample is, and leaves the rest open. Dempster's rule
     puts together what they say, so that far from all prototypes nothing is known. Where prototypes are, what they
     say and how far they see is learned from the data.
 
@@ -33,7 +33,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         all samples in one class.
     per_class : bool, default=True
         Whether each class has prototypes of its own to begin with. Otherwise prototypes are spread over all
-        objects, and begin with the shares of the classes around them.
+        samples, and begin with the shares of the classes around them.
     loss_lambda : "pignistic" or float, default="pignistic"
         The share of the mass on all classes that counts for each of them, in the error that is made small:
         "pignistic" is one divided by the number of classes, 1 compares plausibilities with labels, and 0 degrees
@@ -63,7 +63,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     memberships_ : ndarray of shape (n_prototypes, n_classes)
         The shares of the classes in what each prototype says.
     strengths_ : ndarray of shape (n_prototypes,)
-        How much each prototype says of an object at its place.
+        How much each prototype says of a sample at its place.
     focal_sets_ : FocalSets
         The sets that carry mass: single classes, and all of them.
     objective_ : float
@@ -81,7 +81,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
 
     See Also
     --------
-    EvidentialKNNClassifier : All training objects speak.
+    EvidentialKNNClassifier : All training samples speak.
     EvidentialRBFClassifier : Prototypes that may also speak against a class.
 
     References
@@ -132,7 +132,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training objects.
+            The training samples.
         y : array-like of shape (n_samples,) or (n_samples, n_classes), or CredalPartition
             Their classes, of any type; or plausibilities of the classes; or mass functions, if classes are known
             with doubt.
@@ -168,7 +168,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
             prototypes, _ = centres_of(data, self.n_prototypes, random)
             squares, cells = cell_table(data, prototypes)
             beta = np.sqrt(cells.T @ targets / np.maximum(cells.sum(axis=0), 1)[:, None])
-        eta = scales_of(squares, cells + 1e-9)  # a little of all objects, for empty cells
+        eta = scales_of(squares, cells + 1e-9)  # a little of all samples, for empty cells
         return ENNParameters(prototypes, eta, beta, np.zeros(len(prototypes)))
 
     def _centres_by_class(

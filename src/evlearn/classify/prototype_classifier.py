@@ -114,23 +114,23 @@ class PrototypeClassifier(EvidentialClassifier):
 def centres_of(
     data: FloatArray, n_centres: int, random: np.random.RandomState
 ) -> tuple[FloatArray, npt.NDArray[np.int32]]:
-    """Centres by k-means, as many as there are objects at the most.
+    """Centres by k-means, as many as there are samples at the most.
 
     Returns
     -------
     centres : ndarray of shape (n_centres, n_features)
         The centres.
     cells : ndarray of int of shape (n_samples,)
-        The nearest of them for each object.
+        The nearest of them for each sample.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different objects: then centres coincide
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different samples: then centres coincide
         found = KMeans(min(n_centres, len(data)), n_init=1, random_state=random).fit(data)
     return found.cluster_centers_, found.labels_
 
 
 def scales_of(squares: FloatArray, weights: FloatArray) -> FloatArray:
-    """One over the root mean square distance of objects to each centre."""
+    """One over the root mean square distance of samples to each centre."""
     means = (weights * squares).sum(axis=0) / weights.sum(axis=0)
     tiny = float(np.finfo(float).tiny)
     means = np.where(means > tiny, means, squares.mean())

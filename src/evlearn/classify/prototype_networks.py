@@ -77,12 +77,12 @@ class ENNParameters:
 
 @dataclass(frozen=True)
 class ENNLoss:
-    """Half the squared error of an object, on average, and the weight of what prototypes say at the most.
+    """Half the squared error of a sample, on average, and the weight of what prototypes say at the most.
 
     Attributes
     ----------
     data : ndarray of shape (n_samples, n_features)
-        The objects.
+        The samples.
     targets : ndarray of shape (n_samples, n_classes)
         What should be said of them.
     share : float
@@ -179,9 +179,9 @@ class RBFLoss:
     Attributes
     ----------
     data : ndarray of shape (n_samples, n_features)
-        The objects.
+        The samples.
     plausibilities : ndarray of shape (n_samples, n_classes)
-        Those of the labels; an object that may be anything says nothing.
+        Those of the labels; a sample that may be anything says nothing.
     l2 : float
         The weight of the sum of squared weights.
     """

@@ -53,7 +53,7 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     prototypes_ : ndarray of shape (n_prototypes, n_features)
         The prototypes.
     weights_ : ndarray of shape (n_prototypes, n_classes)
-        What each prototype says of each class, for an object at its place; weights sum to zero over the classes.
+        What each prototype says of each class, for a sample at its place; weights sum to zero over the classes.
     focal_sets_ : FocalSets
         The sets that carry mass: all, for up to twelve classes. With more, single classes and all of them
         together, and what belongs to sets in between is counted as mass on all.
@@ -117,7 +117,7 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The training objects.
+            The training samples.
         y : array-like of shape (n_samples,) or (n_samples, n_classes), or CredalPartition
             Their classes, of any type; or plausibilities of the classes; or mass functions, if classes are known
             with doubt.
@@ -139,7 +139,7 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
 
         Returns
         -------

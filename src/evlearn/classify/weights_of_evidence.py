@@ -45,7 +45,7 @@ def masses_from_linear(
         A `~sklearn.linear_model.LogisticRegression`, a `~sklearn.neural_network.MLPClassifier`, or another model
         whose probabilities are the softmax of linear scores, alone or at the end of a pipeline.
     X : array-like of shape (n_samples, n_features)
-        The objects.
+        The samples.
     reference : array-like of shape (n_reference, n_features), default=None
         Where the mean of a feature is taken from, at which it says as little as possible: the training data. None
         takes X itself.
@@ -53,7 +53,7 @@ def masses_from_linear(
     Returns
     -------
     CredalPartition
-        A mass function for each object, on all sets of up to twelve classes. With more, on single classes and on
+        A mass function for each sample, on all sets of up to twelve classes. With more, on single classes and on
         all of them, where what belongs to sets in between is counted as mass on all.
 
     See Also
@@ -96,7 +96,7 @@ def masses_from_linear(
 def combine_evidence(
     features: FloatArray, weights: FloatArray, constants: FloatArray, names: list[str]
 ) -> CredalPartition:
-    """The masses of objects whose features say ``features[:, j] * weights[j, k] + constants[j, k]`` of class k."""
+    """The masses of samples whose features say ``features[:, j] * weights[j, k] + constants[j, k]`` of class k."""
     focal_sets = sets_of_evidence(names)
     masses = [_masses(features[rows], weights, constants, focal_sets) for rows in row_blocks(len(features), 1024)]
     return CredalPartition(np.concatenate(masses), focal_sets, validate=False)

@@ -21,31 +21,31 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     masses_: FloatArray
     labels_: IntArray
 
-    #: Whether `predict_mass` says of training objects what `fit` said: then nobody need know them again.
+    #: Whether `predict_mass` says of training samples what `fit` said: then nobody need know them again.
     _predicts_its_fit = False
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """The mass functions of objects, new or old.
+        """The mass functions of samples, new or old.
 
         Parameters
         ----------
         X : array-like
-            The objects.
+            The samples.
 
         Returns
         -------
         CredalPartition
-            A mass function for each object.
+            A mass function for each sample.
         """
         raise NotImplementedError
 
     def predict(self, X: ArrayLike) -> IntArray:
-        """The most plausible cluster of each object, also of outliers: ask `predict_mass` who they are.
+        """The most plausible cluster of each sample, also of outliers: ask `predict_mass` who they are.
 
         Parameters
         ----------
         X : array-like
-            The objects, as for `predict_mass`.
+            The samples, as for `predict_mass`.
 
         Returns
         -------
@@ -60,7 +60,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like
-            The objects, as for `predict_mass`.
+            The samples, as for `predict_mass`.
 
         Returns
         -------
@@ -70,19 +70,19 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         return self.predict_mass(X).to_fuzzy()
 
     def predict_set(self, X: ArrayLike, *, level: float = SURE_LEVEL) -> BoolArray:
-        """The clusters that each object may belong to, see `evlearn.CredalPartition.verdict`.
+        """The clusters that each sample may belong to, see `evlearn.CredalPartition.verdict`.
 
         Parameters
         ----------
         X : array-like
-            The objects, as for `predict_mass`.
+            The samples, as for `predict_mass`.
         level : float, default=0.6
-            The belief that the candidates of an object must have together.
+            The belief that the candidates of a sample must have together.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_clusters)
-            Whether the cluster is a candidate: one for sure objects, several for torn ones, none for outliers.
+            Whether the cluster is a candidate: one for sure samples, several for torn ones, none for outliers.
         """
         return self.predict_mass(X).verdict(level).candidates
 
@@ -106,9 +106,9 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         self.focal_sets_ = partition.focal_sets
         self.masses_ = partition.masses
         self.labels_ = partition.to_hard().astype(np.intp, copy=False)
-        self._fitted_to: str | None = None  # until `_name_objects` says it
+        self._fitted_to: str | None = None  # until `_name_samples` says it
 
-    def _name_objects(self, X: Any) -> None:
+    def _name_samples(self, X: Any) -> None:
         """Say whose masses `credal_partition_` holds: their names, and how to know them again."""
         if is_elsewhere(X):
             return

@@ -29,7 +29,7 @@ def check_diagonal(X: Any) -> None:
     worst = float(X.diagonal().max())
     if worst > (_ZERO_SINGLE if X.dtype == np.float32 else _ZERO) * X.max():
         raise ValueError(
-            f"X has {worst:g} on its diagonal; with metric='precomputed' an object has dissimilarity 0 to itself. "
+            f"X has {worst:g} on its diagonal; with metric='precomputed' a sample has dissimilarity 0 to itself. "
             "Turn similarities into dissimilarities first."
         )
 

@@ -83,7 +83,7 @@ def refuse_too_many_sets(focal_sets: Any, n_clusters: int, rows: Any) -> None:
 
 
 def cluster_similarity(partition: CredalPartition, weights: Any = None) -> FloatArray:
-    """How much two clusters share objects: the sum of products of their plausibilities."""
+    """How much two clusters share samples: the sum of products of their plausibilities."""
     useful = partition.masses[:, 1:].sum(axis=1) > 0
     plausibility = partition.to_possibilistic(normalize=True)[useful].astype(np.float64, copy=False)
     weighted = plausibility if weights is None else plausibility * np.asarray(weights)[useful, None]
@@ -102,7 +102,7 @@ def neighbor_pairs(similarity: FloatArray, n_neighbors: int) -> list[tuple[int, 
     return list(zip(first.tolist(), second.tolist(), strict=True))
 
 
-def random_masses(n_objects: int, n_sets: int, random: np.random.RandomState) -> FloatArray:
+def random_masses(n_samples: int, n_sets: int, random: np.random.RandomState) -> FloatArray:
     """Masses to start from that know nothing."""
-    masses = random.uniform(size=(n_objects, n_sets))
+    masses = random.uniform(size=(n_samples, n_sets))
     return np.asarray(masses / masses.sum(axis=1, keepdims=True))

@@ -23,7 +23,7 @@ from evlearn.utils.files import naming
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import BoolArray, DaskLike, DataLike, FloatArray, IntArray, PathLike
 
-# Rows that are compared with known objects at a time.
+# Rows that are compared with known samples at a time.
 _BLOCK_ROWS = 256
 _OF_TRAINING_SAMPLES = ("credal_partition_", "masses_", "labels_")
 
@@ -41,12 +41,12 @@ class RowModel(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class BlockModel:
-    """A row model that compares rows, some at a time, with objects whose masses are known.
+    """A row model that compares rows, some at a time, with samples whose masses are known.
 
     Attributes
     ----------
     masses : ndarray of shape (n_known, n_focal_sets)
-        The masses of the known objects.
+        The masses of the known samples.
     focal_sets : FocalSets
         What their columns stand for.
     """
@@ -80,12 +80,12 @@ class RowwiseClusterer(EvidentialClusterer):
     @overload
     def predict_mass(self, X: DataLike, *, out: PathLike) -> CredalPartition | Path: ...
     def predict_mass(self, X: DataLike, *, out: PathLike | None = None) -> Any:
-        """The mass functions of objects, new or old.
+        """The mass functions of samples, new or old.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The objects; any kind of data that `fit` takes.
+            The samples; any kind of data that `fit` takes.
         out : str, path or None, default=None
             Where the masses go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
             ``.parquet`` for a folder of Parquet files.
@@ -93,7 +93,7 @@ class RowwiseClusterer(EvidentialClusterer):
         Returns
         -------
         CredalPartition, Path or dask array
-            A mass function for each object, with the row names of a pandas frame; the folder if `out` is one of
+            A mass function for each sample, with the row names of a pandas frame; the folder if `out` is one of
             Parquet files; a Dask array of masses, not computed yet, if X is a Dask collection on a cluster and
             `out` is None.
         """
@@ -108,12 +108,12 @@ class RowwiseClusterer(EvidentialClusterer):
     @overload
     def predict(self, X: DataLike) -> IntArray: ...
     def predict(self, X: DataLike) -> Any:
-        """The most plausible cluster of each object, also of outliers: ask `predict_mass` who they are.
+        """The most plausible cluster of each sample, also of outliers: ask `predict_mass` who they are.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The objects; any kind of data that `fit` takes.
+            The samples; any kind of data that `fit` takes.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class RowwiseClusterer(EvidentialClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The objects; any kind of data that `fit` takes.
+            The samples; any kind of data that `fit` takes.
 
         Returns
         -------
@@ -146,19 +146,19 @@ class RowwiseClusterer(EvidentialClusterer):
     @overload
     def predict_set(self, X: DataLike, *, level: float = SURE_LEVEL) -> BoolArray: ...
     def predict_set(self, X: DataLike, *, level: float = SURE_LEVEL) -> Any:
-        """The clusters that each object may belong to, see `evlearn.CredalPartition.verdict`.
+        """The clusters that each sample may belong to, see `evlearn.CredalPartition.verdict`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The objects; any kind of data that `fit` takes.
+            The samples; any kind of data that `fit` takes.
         level : float, default=0.6
-            The belief that the candidates of an object must have together.
+            The belief that the candidates of a sample must have together.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_clusters)
-            Whether the cluster is a candidate: one for sure objects, several for torn ones, none for outliers. A
+            Whether the cluster is a candidate: one for sure samples, several for torn ones, none for outliers. A
             Dask array, not computed yet, if X is a Dask collection on a cluster.
         """
         return self._view(X, "verdict", np.bool_, level)

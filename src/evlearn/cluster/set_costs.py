@@ -1,4 +1,4 @@
-"""What sets of clusters cost an object, and the masses that cost least: shared by all methods with prototypes."""
+"""What sets of clusters cost a sample, and the masses that cost least: shared by all methods with prototypes."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -37,7 +37,7 @@ TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 DONE, EARLY = 0, 3
 _IN_MEMORY = 1 << 27  # numbers; more are read in blocks, from a temporary file
 _MOST_NAMES = 20
-_REPORTED = 100_000  # objects; of more, a report shows a sample
+_REPORTED = 100_000  # samples; of more, a report shows a subset
 
 
 def cluster(options: Namespace) -> int:
@@ -49,7 +49,7 @@ def cluster(options: Namespace) -> int:
     columns = _choose(table, options, progress)
     precomputed = getattr(estimator, "metric", None) == "precomputed"
     if precomputed and options.standardize:
-        raise ValueError("--standardize is for attributes, and metric=precomputed says that there are none.")
+        raise ValueError("--standardize is for features, and metric=precomputed says that there are none.")
 
     def chunks() -> Iterator[Chunk]:
         return table.chunks(columns, options.names, drop_missing=options.drop_missing and not precomputed)
@@ -161,7 +161,7 @@ def _choose(table: Table, options: Namespace, progress: Progress) -> list[str]:
         raise ValueError(f"{table.path.name} has no column of numbers among {_shortened(table.columns)}.")
     if texts:
         progress.say(f"evlearn: left out, because they hold text: {_shortened(texts)}")
-    progress.say(f"evlearn: attributes: {_shortened(chosen)}")
+    progress.say(f"evlearn: features: {_shortened(chosen)}")
     return chosen
 
 
@@ -174,7 +174,7 @@ def _known_columns(model: Any, table: Table, options: Namespace, progress: Progr
         chosen = _choose(table, options, progress)
         if len(chosen) != first.n_features_in_:
             raise ValueError(
-                f"{table.path.name} has {len(chosen)} attributes, and the model was fitted to "
+                f"{table.path.name} has {len(chosen)} features, and the model was fitted to "
                 f"{first.n_features_in_}; choose them with --columns or --without."
             )
         return chosen
@@ -255,7 +255,7 @@ def _tell(
     sample = Sample(_REPORTED if options.report is not None else 0)
     with open_writer(options.out, screen=screen, keep_formulas=options.keep_formulas, level=level) as writer:
         for chunk in chunks():
-            start = 0 if summary is None else summary.n_objects
+            start = 0 if summary is None else summary.n_samples
             stop = start + len(chunk.values)
             partition = _judge(model, chunk.values) if known is None else known[start:stop]
             writer.write(chunk.names, partition)
@@ -310,11 +310,11 @@ def _nameless() -> Iterator[None]:
 
 def _report(model: Any, sample: Sample, columns: list[str], summary: PartitionSummary, options: Namespace) -> None:
     chunk, partition = sample.rows()
-    whole = summary.n_objects == len(partition)
+    whole = summary.n_samples == len(partition)
     if getattr(split_pipeline(model)[1], "metric", None) == "precomputed":
         objects = Objects(partition, chunk.names, [], chunk.values[:, :0], None, summary.level)
     else:
         seen = _seen(model, chunk.values)
         objects = Objects(partition, chunk.names, columns, chunk.values, seen, summary.level)
-    remark = "" if whole else f"These are a random sample of {summary.n_objects:,} objects."
+    remark = "" if whole else f"These are a random subset of {summary.n_samples:,} samples."
     write_report(model, objects, options.report, title=options.title, remark=remark)

@@ -48,7 +48,7 @@ methods (--method):
   recm     like ecm, for a square table of dissimilarities: --set metric=precomputed
 
 the columns of the result (--out):
-  object      the name of the row (--names), or its number from 0
+  sample      the name of the row (--names), or its number from 0
   cluster     the best single label, as in k-means
   assignment  {1}: sure. {1,2}: torn between clusters 1 and 2. Ω: all clusters are possible. outlier: none is
   doubt       how much belief is not in that cluster alone, from 0 to 1: sort by it to see likely errors first
@@ -159,7 +159,7 @@ def _add_method_options(parser: ArgumentParser) -> None:
     method.add_argument(
         "--standardize",
         action="store_true",
-        help="bring all attributes to mean 0 and deviation 1 first; do so if they are in different units",
+        help="bring all features to mean 0 and deviation 1 first; do so if they are in different units",
     )
     method.add_argument("--seed", type=int, default=0, metavar="N", help="for repeatable results (default: 0)")
     method.add_argument("--jobs", type=int, metavar="N", help="how many threads to use; -1 for all")
@@ -167,8 +167,8 @@ def _add_method_options(parser: ArgumentParser) -> None:
 
 def _add_table_options(parser: ArgumentParser) -> None:
     table = parser.add_argument_group("the table")
-    table.add_argument("--columns", metavar="A,B,...", help="the attributes (default: all columns of numbers)")
-    table.add_argument("--without", metavar="A,B,...", help="columns that are not attributes: labels, identifiers")
+    table.add_argument("--columns", metavar="A,B,...", help="the features (default: all columns of numbers)")
+    table.add_argument("--without", metavar="A,B,...", help="columns that are not features: labels, identifiers")
     table.add_argument("--names", metavar="COLUMN", help="the column with the names of the rows")
     table.add_argument(
         "--header",

@@ -17,7 +17,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Writer(Protocol):
-    """Takes partitions of some objects after another."""
+    """Takes partitions of some samples after another."""
 
     def write(self, names: list[str], partition: CredalPartition) -> None:
         """Add rows."""
@@ -34,7 +34,7 @@ class CsvWriter:
 
     def write(self, names: list[str], partition: CredalPartition) -> None:
         """Add rows."""
-        columns = {"object": names} | partition.to_columns(self._level)
+        columns = {"sample": names} | partition.to_columns(self._level)
         if not self._begun:
             self._writer.writerow(columns)
             self._begun = True
@@ -57,7 +57,7 @@ class ParquetWriter:
     def write(self, names: list[str], partition: CredalPartition) -> None:
         """Add rows."""
         pyarrow = need_pyarrow()
-        table = pyarrow.table({"object": names} | partition.to_columns(self._level))
+        table = pyarrow.table({"sample": names} | partition.to_columns(self._level))
         if self._writer is None:
             # Masses hardly repeat: looking for those that do would take most of the time.
             words = [field.name for field in table.schema if not pyarrow.types.is_floating(field.type)]

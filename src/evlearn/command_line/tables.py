@@ -1,4 +1,4 @@
-"""Tables in files, CSV or Parquet, as chunks of rows: numbers, and the names of the objects."""
+"""Tables in files, CSV or Parquet, as chunks of rows: numbers, and the names of the samples."""
 
 import csv
 import os
@@ -28,7 +28,7 @@ class Chunk(NamedTuple):
     Attributes
     ----------
     names : list of str
-        The names of the objects: those of a column, or the numbers of the rows from 0.
+        The names of the samples: those of a column, or the numbers of the rows from 0.
     values : ndarray of shape (n, n_columns)
         The chosen columns.
     """

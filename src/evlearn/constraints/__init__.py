@@ -1,4 +1,4 @@
-"""What is known beforehand about pairs of objects: same cluster, or different clusters."""
+"""What is known beforehand about pairs of samples: same cluster, or different clusters."""
 
 from evlearn.constraints.pairwise import PairwiseConstraints
 

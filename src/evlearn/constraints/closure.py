@@ -19,7 +19,7 @@ def closure(must_link: IntArray, cannot_link: IntArray) -> tuple[IntArray, IntAr
     must_link, cannot_link : ndarray of int of shape (n_pairs, 2)
         All pairs within groups that must-links connect, and all pairs between groups that a cannot-link separates.
     """
-    # Only objects with constraints count, however many others there are.
+    # Only samples with constraints count, however many others there are.
     objects, places = np.unique(np.vstack([must_link, cannot_link]), return_inverse=True)
     places = places.reshape(-1, 2)
     graph = _graph(places[: len(must_link)], len(objects))
@@ -54,7 +54,7 @@ def _refuse_contradictions(graph: csr_array, groups: IntArray, objects: IntArray
 
 
 def _chain(graph: csr_array, objects: IntArray, start: int, end: int) -> str:
-    """A shortest chain of must-links from one object to another."""
+    """A shortest chain of must-links from one sample to another."""
     _, before = breadth_first_order(graph, start, directed=False)
     places = [end]
     while places[-1] != start:
@@ -62,7 +62,7 @@ def _chain(graph: csr_array, objects: IntArray, start: int, end: int) -> str:
     names = [str(number) for number in objects[places[::-1]].tolist()]
     if len(names) > _LONGEST_CHAIN:
         half = _LONGEST_CHAIN // 2
-        names[half:-half] = [f"({len(names) - 2 * half} objects)"]
+        names[half:-half] = [f"({len(names) - 2 * half} samples)"]
     return " - ".join(names)
 
 

@@ -50,14 +50,14 @@ def expand(
 def _neighbourhoods(
     X: npt.NDArray[Any], objects: IntArray, n_neighbors: int, metric: Any
 ) -> tuple[IntArray, FloatArray]:
-    """Each object itself, at distance 0, and its nearest neighbours."""
+    """Each sample itself, at distance 0, and its nearest neighbours."""
     search = NearestNeighbors(n_neighbors=n_neighbors + 1, metric=metric).fit(X)
-    # In blocks, because the rows of a matrix of dissimilarities are as long as there are objects.
+    # In blocks, because the rows of a matrix of dissimilarities are as long as there are samples.
     blocks = row_blocks(len(objects), max(1, _VALUES_PER_BLOCK // X.shape[1]))
     answers = [search.kneighbors(X[objects[block]]) for block in blocks]
     distances, found = (np.concatenate(part) for part in zip(*answers, strict=True))
     itself = found == objects[:, None]
-    # An object with many duplicates may not be among its own neighbours; then the farthest is one too many.
+    # A sample with many duplicates may not be among its own neighbours; then the farthest is one too many.
     itself[~itself.any(axis=1), -1] = True
     around = np.column_stack([objects, found[~itself].reshape(-1, n_neighbors)])
     return around, np.column_stack([np.zeros(len(objects)), distances[~itself].reshape(-1, n_neighbors)])
@@ -69,7 +69,7 @@ def _nearest_pairs(
     """For each constraint, the pairs nearest to it that are not taken; with the row of the constraint."""
     one, other = around[:, 0, :, None], around[:, 1, None, :]
     shared = one == other
-    # (N(i) \ N(j)) x (N(j) \ N(i)): what is near both objects says nothing about the pair.
+    # (N(i) \ N(j)) x (N(j) \ N(i)): what is near both samples says nothing about the pair.
     free = ~(shared.any(axis=2, keepdims=True) | shared.any(axis=1, keepdims=True))
     keys = keys_of_pairs(np.stack(np.broadcast_arrays(one, other), axis=-1))
     free &= ~contains(taken, keys)

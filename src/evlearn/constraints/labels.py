@@ -9,13 +9,13 @@ from evlearn.utils.typing import BoolArray, IntArray
 
 
 def label_codes(labels: npt.ArrayLike, unlabelled: Any, name: str) -> IntArray:
-    """A number for each label, and -1 for objects without one."""
+    """A number for each label, and -1 for samples without one."""
     given = np.asarray(labels)
     if given.dtype.kind in "US" and not hasattr(labels, "__array__"):
         # NumPy turned what was not text in this list, such as NaN or -1, into text.
         given = np.asarray(labels, dtype=object)
     if given.ndim != 1:
-        raise ValueError(f"{name} must be one label for each object, got an array of shape {given.shape}.")
+        raise ValueError(f"{name} must be one label for each sample, got an array of shape {given.shape}.")
     missing = _missing(given, unlabelled)
     codes = np.full(len(given), -1, dtype=np.intp)
     if given.dtype.kind == "O":

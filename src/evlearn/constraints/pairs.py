@@ -1,4 +1,4 @@
-"""Arrays of pairs of objects: read, listed, drawn and written."""
+"""Arrays of pairs of samples: read, listed, drawn and written."""
 
 from collections.abc import Iterable
 from typing import Any, TypeAlias
@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from evlearn.utils.typing import BoolArray, IntArray
 
-#: Pairs of object numbers: an array of shape (n_pairs, 2), or any iterable of pairs.
+#: Pairs of sample numbers: an array of shape (n_pairs, 2), or any iterable of pairs.
 PairsLike: TypeAlias = npt.ArrayLike | Iterable[tuple[int, int]]
 KeyArray: TypeAlias = npt.NDArray[np.int64]
 
@@ -20,28 +20,28 @@ _SHOWN = 5
 
 
 def read_pairs(pairs: PairsLike, name: str) -> IntArray:
-    """Pairs as an array, each with the smaller object first, in lexicographic order and without repetition."""
+    """Pairs as an array, each with the smaller sample first, in lexicographic order and without repetition."""
     given = _as_array(pairs, name)
     if given.size == 0:
         return np.empty((0, 2), dtype=np.intp)
     if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
         raise ValueError(
-            f"{name} must be pairs of object numbers such as [(0, 4), (1, 2)], "
+            f"{name} must be pairs of sample numbers such as [(0, 4), (1, 2)], "
             f"got an array of shape {given.shape} and type {given.dtype}."
         )
     for number in (int(given.min()), int(given.max())):
         if not 0 <= number < 1 << _OBJECT_BITS:
-            raise ValueError(f"{name} has the object {number}; objects are numbered from 0 to 2^31 - 1.")
+            raise ValueError(f"{name} has the sample {number}; samples are numbered from 0 to 2^31 - 1.")
     return pairs_of_keys(distinct(keys_of_pairs(given)))
 
 
 def _as_array(pairs: PairsLike, name: str) -> npt.NDArray[Any]:
-    # Sets and zip() hold pairs too, but NumPy would take either for one single object.
+    # Sets and zip() hold pairs too, but NumPy would take either for one single sample.
     listed = pairs if hasattr(pairs, "__array__") or not isinstance(pairs, Iterable) else list(pairs)
     try:
         return np.asarray(listed)
     except ValueError:
-        raise ValueError(f"{name} must hold pairs of object numbers, but not all its rows are pairs.") from None
+        raise ValueError(f"{name} must hold pairs of sample numbers, but not all its rows are pairs.") from None
 
 
 def keys_of_pairs(pairs: npt.NDArray[Any]) -> KeyArray:
@@ -73,14 +73,14 @@ def contains(sorted_keys: KeyArray, keys: KeyArray) -> BoolArray:
 
 
 def all_pairs_of(objects: IntArray) -> IntArray:
-    """All unordered pairs of these objects."""
+    """All unordered pairs of these samples."""
     return objects[np.column_stack(np.triu_indices(len(objects), k=1))]
 
 
-def draw_pairs(n_objects: int, n_pairs: int, random_state: Any) -> IntArray:
-    """Different pairs of objects, drawn uniformly."""
+def draw_pairs(n_samples: int, n_pairs: int, random_state: Any) -> IntArray:
+    """Different pairs of samples, drawn uniformly."""
     random = check_random_state(random_state)
-    n_possible = n_objects * (n_objects - 1) // 2
+    n_possible = n_samples * (n_samples - 1) // 2
     if 2 * n_pairs > n_possible:
         return _pairs_of_indices(random.permutation(n_possible)[:n_pairs])
     # Filling up what repetitions left open treats all pairs alike: every set of pairs is as likely as any other.

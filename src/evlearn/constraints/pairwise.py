@@ -25,10 +25,10 @@ from evlearn.utils.validation import check_sparse
 
 
 class PairwiseConstraints:
-    """Pairs of objects known to be in the same cluster, and pairs known to be in different clusters.
+    """Pairs of samples known to be in the same cluster, and pairs known to be in different clusters.
 
-    Objects are numbered from 0, and the order of a pair does not matter. Repeated pairs count once, and must-links
-    of an object with itself are dropped. Constraints are immutable, comparable and hashable; ``+`` merges them.
+    Samples are numbered from 0, and the order of a pair does not matter. Repeated pairs count once, and must-links
+    of a sample with itself are dropped. Constraints are immutable, comparable and hashable; ``+`` merges them.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class PairwiseConstraints:
         with_itself = cannot[cannot[:, 0] == cannot[:, 1]]
         if len(with_itself):
             raise ValueError(
-                f"cannot_link separates an object from itself: {describe_pairs(with_itself)}; drop these pairs."
+                f"cannot_link separates a sample from itself: {describe_pairs(with_itself)}; drop these pairs."
             )
         in_both = cannot[contains(keys_of_pairs(must), keys_of_pairs(cannot))]
         if len(in_both):
@@ -71,26 +71,26 @@ class PairwiseConstraints:
 
     @classmethod
     def from_labels(cls, y: npt.ArrayLike, *, unlabelled: object = -1) -> PairwiseConstraints:
-        """All that labels say about pairs of objects.
+        """All that labels say about pairs of samples.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
-            The label of each object, numbers or text. Objects with NaN or None have none and no constraints.
+            The label of each sample, numbers or text. Samples with NaN or None have none and no constraints.
         unlabelled : object, default=-1
-            Another value that means that an object has no label; None if there is none.
+            Another value that means that a sample has no label; None if there is none.
 
         Returns
         -------
         PairwiseConstraints
-            All pairs of labelled objects; at most 5 million, see `sample` for more labels.
+            All pairs of labelled samples; at most 5 million, see `sample` for more labels.
         """
         codes = label_codes(y, unlabelled, "y")
         (labelled,) = np.nonzero(codes >= 0)
         n_pairs = len(labelled) * (len(labelled) - 1) // 2
         if n_pairs > LARGEST_LIST:
             raise ValueError(
-                f"y has {len(labelled):,} labelled objects and so {n_pairs:,} pairs, more than {LARGEST_LIST:,}; "
+                f"y has {len(labelled):,} labelled samples and so {n_pairs:,} pairs, more than {LARGEST_LIST:,}; "
                 "draw some of them with PairwiseConstraints.sample(y, n_constraints)."
             )
         return cls._split(all_pairs_of(labelled), codes)
@@ -99,24 +99,24 @@ class PairwiseConstraints:
     def sample(
         cls, y: npt.ArrayLike, n_constraints: int, *, unlabelled: object = -1, random_state: RandomSeed = None
     ) -> PairwiseConstraints:
-        """What labels say about some pairs of objects, drawn at random.
+        """What labels say about some pairs of samples, drawn at random.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
-            The label of each object, numbers or text. Objects with NaN or None have none and are not drawn.
+            The label of each sample, numbers or text. Samples with NaN or None have none and are not drawn.
         n_constraints : int
             How many different pairs to draw, all equally likely. A pair with equal labels becomes a must-link,
             another a cannot-link.
         unlabelled : object, default=-1
-            Another value that means that an object has no label; None if there is none.
+            Another value that means that a sample has no label; None if there is none.
         random_state : int, RandomState instance or None, default=None
             The seed, for constraints that can be drawn again.
 
         Returns
         -------
         PairwiseConstraints
-            So many constraints. The pairs are never listed, so there may be millions of objects.
+            So many constraints. The pairs are never listed, so there may be millions of samples.
 
         Examples
         --------
@@ -130,7 +130,7 @@ class PairwiseConstraints:
         if not isinstance(n_constraints, (int, np.integer)) or not 0 <= n_constraints <= n_pairs:
             raise ValueError(
                 f"n_constraints must be a whole number from 0 to {n_pairs:,}, the number of pairs of the "
-                f"{len(labelled):,} labelled objects, got {n_constraints!r}."
+                f"{len(labelled):,} labelled samples, got {n_constraints!r}."
             )
         return cls._split(labelled[draw_pairs(len(labelled), int(n_constraints), random_state)], codes)
 
@@ -161,20 +161,20 @@ class PairwiseConstraints:
         """The number of cannot-links."""
         return int(self._cannot_link.shape[0])
 
-    def check_objects(self, n_objects: int) -> None:
-        """Raise an error if a constraint is about an object that does not exist.
+    def check_samples(self, n_samples: int) -> None:
+        """Raise an error if a constraint is about a sample that does not exist.
 
         Parameters
         ----------
-        n_objects : int
-            The number of objects.
+        n_samples : int
+            The number of samples.
         """
         for name, pairs in (("must_link", self._must_link), ("cannot_link", self._cannot_link)):
-            if pairs.size and pairs.max() >= n_objects:
+            if pairs.size and pairs.max() >= n_samples:
                 pair = pairs[pairs.max(axis=1).argmax()]
                 raise ValueError(
-                    f"{name} has the pair {tuple(pair.tolist())}, but there are {n_objects} objects, "
-                    f"numbered 0 to {n_objects - 1}."
+                    f"{name} has the pair {tuple(pair.tolist())}, but there are {n_samples} samples, "
+                    f"numbered 0 to {n_samples - 1}."
                 )
 
     def violations(self, labels: npt.ArrayLike) -> PairwiseConstraints:
@@ -183,7 +183,7 @@ class PairwiseConstraints:
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            The cluster of each object. An object with NaN or None is in none and violates nothing.
+            The cluster of each sample. A sample with NaN or None is in none and violates nothing.
 
         Returns
         -------
@@ -191,39 +191,39 @@ class PairwiseConstraints:
             The must-links between clusters and the cannot-links within one; its length is their number.
         """
         codes = label_codes(labels, None, "labels")
-        self.check_objects(len(codes))
+        self.check_samples(len(codes))
         must, cannot = codes[self._must_link], codes[self._cannot_link]
         torn = (must[:, 0] != must[:, 1]) & (must >= 0).all(axis=1)
         joined = (cannot[:, 0] == cannot[:, 1]) & (cannot >= 0).all(axis=1)
         return PairwiseConstraints(self._must_link[torn], self._cannot_link[joined])
 
-    def neighbours(self, n_objects: int) -> tuple[IntArray, IntArray, npt.NDArray[np.uint8]]:
-        """The partners of each object in constraints, in the layout of a sparse matrix with compressed rows.
+    def neighbours(self, n_samples: int) -> tuple[IntArray, IntArray, npt.NDArray[np.uint8]]:
+        """The partners of each sample in constraints, in the layout of a sparse matrix with compressed rows.
 
-        Every constraint is listed twice, once with each of its objects.
+        Every constraint is listed twice, once with each of its samples.
 
         Parameters
         ----------
-        n_objects : int
-            The number of objects.
+        n_samples : int
+            The number of samples.
 
         Returns
         -------
-        indptr : ndarray of int of shape (n_objects + 1,)
-            The partners of object i are at places ``indptr[i]`` to ``indptr[i + 1] - 1`` of the other arrays.
+        indptr : ndarray of int of shape (n_samples + 1,)
+            The partners of sample i are at places ``indptr[i]`` to ``indptr[i + 1] - 1`` of the other arrays.
         indices : ndarray of int of shape (2 * n_constraints,)
-            The partners, in ascending order for each object.
+            The partners, in ascending order for each sample.
         is_cannot_link : ndarray of uint8 of shape (2 * n_constraints,)
             0 for a must-link and 1 for a cannot-link.
         """
-        self.check_objects(n_objects)
+        self.check_samples(n_samples)
         pairs = np.vstack([self._must_link, self._cannot_link]).astype(np.int64, copy=False)
         kinds = np.repeat([0, 1], [self.n_must_link, self.n_cannot_link])
-        # Object, partner and kind in one number, because sorting numbers is much faster than ordering arrays.
+        # Sample, partner and kind in one number, because sorting numbers is much faster than ordering arrays.
         owners, partners = np.concatenate([pairs, pairs[:, ::-1]]).T
         entries = np.sort(owners << 32 | partners << 1 | np.tile(kinds, 2))
-        indptr = np.zeros(n_objects + 1, dtype=np.intp)
-        np.cumsum(np.bincount(owners, minlength=n_objects), out=indptr[1:])
+        indptr = np.zeros(n_samples + 1, dtype=np.intp)
+        np.cumsum(np.bincount(owners, minlength=n_samples), out=indptr[1:])
         return indptr, (entries >> 1 & 0x7FFFFFFF).astype(np.intp, copy=False), (entries & 1).astype(np.uint8)
 
     # Other constraints made from these
@@ -231,8 +231,8 @@ class PairwiseConstraints:
     def closure(self) -> PairwiseConstraints:
         """These constraints and all that follow from them.
 
-        Objects that a chain of must-links connects are in one cluster; a cannot-link between two such groups
-        separates all their objects.
+        Samples that a chain of must-links connects are in one cluster; a cannot-link between two such groups
+        separates all their samples.
 
         Returns
         -------
@@ -246,16 +246,16 @@ class PairwiseConstraints:
         """These constraints and the same for pairs nearby: a few constraints go a longer way.
 
         Each constraint on a pair is given to the `n_neighbors` nearest pairs that have none yet. They are made of
-        an object near the first and an object near the second, but neither near both; their distance is the sum
+        a sample near the first and a sample near the second, but neither near both; their distance is the sum
         of the two distances. This is Algorithm 2 of Li et al. (2018). New constraints are guesses: near a
         boundary between clusters they can be wrong, and they can contradict each other.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            The objects, or their dissimilarities if `metric` is "precomputed".
+            The samples, or their dissimilarities if `metric` is "precomputed".
         n_neighbors : int, default=5
-            How many neighbours of an object are near it, and how many constraints are added for each one.
+            How many neighbours of a sample are near it, and how many constraints are added for each one.
         metric : str or callable, default="euclidean"
             A metric of ``sklearn.neighbors.NearestNeighbors``, or "precomputed".
 
@@ -266,13 +266,13 @@ class PairwiseConstraints:
         """
         check_sparse("X", X)
         values = check_array(X, accept_sparse="csr", ensure_all_finite=False)  # scikit-learn checks by metric
-        n_objects = values.shape[0]
-        if isinstance(metric, str) and metric == "precomputed" and values.shape[1] != n_objects:
+        n_samples = values.shape[0]
+        if isinstance(metric, str) and metric == "precomputed" and values.shape[1] != n_samples:
             raise ValueError(f"X must be square when metric='precomputed', got shape {values.shape}.")
-        self.check_objects(n_objects)
-        if not isinstance(n_neighbors, (int, np.integer)) or not 0 <= n_neighbors < n_objects:
+        self.check_samples(n_samples)
+        if not isinstance(n_neighbors, (int, np.integer)) or not 0 <= n_neighbors < n_samples:
             raise ValueError(
-                f"n_neighbors must be a whole number from 0 to {n_objects - 1}, one less than there are objects, "
+                f"n_neighbors must be a whole number from 0 to {n_samples - 1}, one less than there are samples, "
                 f"got {n_neighbors!r}."
             )
         if n_neighbors == 0 or len(self) == 0:
@@ -311,8 +311,8 @@ class PairwiseConstraints:
         return f"PairwiseConstraints({self.n_must_link} must-link, {self.n_cannot_link} cannot-link)"
 
 
-def check_constraints(constraints: Any, n_objects: int) -> None:
-    """Raise unless constraints are None, or constraints of objects that there are."""
+def check_constraints(constraints: Any, n_samples: int) -> None:
+    """Raise unless constraints are None, or constraints of samples that there are."""
     if constraints is None:
         return
     if not isinstance(constraints, PairwiseConstraints):
@@ -320,4 +320,4 @@ def check_constraints(constraints: Any, n_objects: int) -> None:
             f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; "
             "write PairwiseConstraints(must_link=..., cannot_link=...)."
         )
-    constraints.check_objects(n_objects)
+    constraints.check_samples(n_samples)

@@ -46,6 +46,6 @@ class Penalty:
         )
         return self.weight * total
 
-    def kernel_terms(self, n_objects: int, scale: float) -> tuple[object, ...]:
+    def kernel_terms(self, n_samples: int, scale: float) -> tuple[object, ...]:
         """The arrays that a sweep needs, with the weight divided by `scale`."""
-        return *self.constraints.neighbours(n_objects), np.ascontiguousarray(self.forms), self.weight / scale
+        return *self.constraints.neighbours(n_samples), np.ascontiguousarray(self.forms), self.weight / scale

@@ -1,4 +1,4 @@
-"""The butterfly: twelve objects that show what evidential clustering is about."""
+"""The butterfly: twelve samples that show what evidential clustering is about."""
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -6,21 +6,21 @@ from sklearn.utils import Bunch
 _DESCRIPTION = """\
 Butterfly data
 
-Two clusters of five objects each, the wings; a sixth object in the middle, torn between them; and an object far
-from both, which belongs to neither. Objects are numbered 1 to 12 in the papers. The first eleven go back to
+Two clusters of five samples each, the wings; a sixth sample in the middle, torn between them; and a sample far
+from both, which belongs to neither. Samples are numbered 1 to 12 in the papers. The first eleven go back to
 M. P. Windham, "Numerical classification of proximity data with assignment measures", Journal of Classification 2
 (1985); the outlier was added in the literature on evidential clustering.
 """
 
 
 def load_butterfly() -> Bunch:
-    """The twelve objects of the butterfly: two wings, one object between them, one outlier.
+    """The twelve samples of the butterfly: two wings, one sample between them, one outlier.
 
     Returns
     -------
     Bunch
-        A dictionary with attributes: ``data`` (12 by 2), ``feature_names``, ``object_names`` ("1" to "12", as in
-        the papers) and ``DESCR``. There are no labels: the point is that two objects have none.
+        A dictionary with attributes: ``data`` (12 by 2), ``feature_names``, ``sample_names`` ("1" to "12", as in
+        the papers) and ``DESCR``. There are no labels: the point is that two samples have none.
 
     Examples
     --------
@@ -37,6 +37,6 @@ def load_butterfly() -> Bunch:
     return Bunch(
         data=np.array([*left, (0.0, 0.0), *right, (10.0, 10.0)]),
         feature_names=["x1", "x2"],
-        object_names=[str(number) for number in range(1, 13)],
+        sample_names=[str(number) for number in range(1, 13)],
         DESCR=_DESCRIPTION,
     )

@@ -25,13 +25,13 @@ def make_fourclass(
 ) -> tuple[FloatArray, IntArray]:
     """Four clusters with heavy tails: bivariate Student distributions around the corners of a square.
 
-    The distribution of the ``fourclass`` data of Denœux (2021). The tails reach out: some objects
+    The distribution of the ``fourclass`` data of Denœux (2021). The tails reach out: some samples
     lie between clusters and some far from all of them.
 
     Parameters
     ----------
     n_samples : int, default=400
-        The number of objects, shared equally among the clusters.
+        The number of samples, shared equally among the clusters.
     degrees_of_freedom : float, default=5.0
         The weight of the tails: smaller is heavier.
     random_state : int, RandomState instance or None, default=None
@@ -40,7 +40,7 @@ def make_fourclass(
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-        The objects, cluster after cluster.
+        The samples, cluster after cluster.
     y : ndarray of int of shape (n_samples,)
         The true clusters.
 
@@ -70,7 +70,7 @@ def make_bananas(
     Parameters
     ----------
     n_samples : int, default=200
-        The number of objects, half of them in each cluster.
+        The number of samples, half of them in each cluster.
     radius : float, default=5.0
         The radius of the segments.
     noise : float, default=1.0
@@ -81,7 +81,7 @@ def make_bananas(
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-        The objects, cluster after cluster.
+        The samples, cluster after cluster.
     y : ndarray of int of shape (n_samples,)
         The true clusters.
     """
@@ -104,14 +104,14 @@ def make_circles(
 ) -> tuple[FloatArray, IntArray]:
     """A round cluster inside a ring.
 
-    The data of Example 5 of Denœux (2021): two fifths of the objects in the middle, three fifths
-    on the ring. The paper shows them in a figure only; the radius and the noise are ours. Objects on opposite
+    The data of Example 5 of Denœux (2021): two fifths of the samples in the middle, three fifths
+    on the ring. The paper shows them in a figure only; the radius and the noise are ours. Samples on opposite
     sides of the ring are far apart and yet in one cluster: only constraints, labels or another metric can tell.
 
     Parameters
     ----------
     n_samples : int, default=500
-        The number of objects.
+        The number of samples.
     radius : float, default=5.0
         The radius of the ring.
     core_noise : float, default=0.8
@@ -124,7 +124,7 @@ def make_circles(
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-        The objects, the round cluster first.
+        The samples, the round cluster first.
     y : ndarray of int of shape (n_samples,)
         0 in the middle, 1 on the ring.
     """
@@ -150,18 +150,18 @@ def make_gaussian_mixture(
     mixture : {1, 2, 3}, default=1
         Which mixture. The models that fit them are EII, EEE and VVV.
     n_samples : int, default=300
-        The number of objects.
+        The number of samples.
     random_state : int, RandomState instance or None, default=None
         The seed, for data that can be made again.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-        The objects.
+        The samples.
     y : ndarray of int of shape (n_samples,)
-        The component that each object was drawn from.
+        The component that each sample was drawn from.
     posterior : ndarray of shape (n_samples, 3)
-        The true probability of each component given the object; see `same_cluster_probability`.
+        The true probability of each component given the sample; see `same_cluster_probability`.
     """
     if mixture not in _MIXTURES:
         raise ValueError(f"mixture must be 1, 2 or 3, got {mixture!r}.")
@@ -174,19 +174,19 @@ def make_gaussian_mixture(
 
 
 def same_cluster_probability(posterior: npt.ArrayLike, pairs: npt.ArrayLike | None = None) -> FloatArray:
-    """The probability that two objects come from the same component.
+    """The probability that two samples come from the same component.
 
     Parameters
     ----------
     posterior : array-like of shape (n_samples, n_components)
-        The probability of each component for each object.
+        The probability of each component for each sample.
     pairs : array-like of int of shape (n_pairs, 2), default=None
         The pairs; None means all of them, as a square matrix.
 
     Returns
     -------
     ndarray of shape (n_pairs,) or (n_samples, n_samples)
-        The probabilities. On the diagonal of the matrix an object is compared with an independent twin.
+        The probabilities. On the diagonal of the matrix a sample is compared with an independent twin.
     """
     values = np.asarray(posterior, dtype=float)
     if pairs is None:

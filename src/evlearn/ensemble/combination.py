@@ -95,7 +95,7 @@ def combine_partitions(
     """
     check_combination(rule, n_clusters, n_partners, n_init, tol, max_iter)
     members = [as_credal(partition, f"partitions[{number}]") for number, partition in enumerate(partitions)]
-    _require_same_objects(members)
+    _require_same_samples(members)
     sets = choose_sets(members, focal_sets, n_clusters, include_omega)
     settings: dict[str, Any] = {
         "rule": rule,
@@ -106,7 +106,7 @@ def combine_partitions(
     }
     trace = combine(members, sets, random=check_random_state(random_state), **settings)
     warn_if_unfinished(trace, "the objective", max_iter=max_iter, steps="sweeps")
-    names = next((one.object_index for one in members if one.object_index is not None), None)
+    names = next((one.sample_index for one in members if one.sample_index is not None), None)
     return numbered_like(CredalPartition(trace.state.masses, sets, names, validate=False), members)
 
 
@@ -145,12 +145,12 @@ def combine(
     report: Report | None = None,
 ) -> Trace[Swept]:
     """The masses that say about pairs of objects what the members say together."""
-    n_objects = members[0].n_objects
-    pairs = choose_pairs(n_objects, n_partners, random)
+    n_samples = members[0].n_samples
+    pairs = choose_pairs(n_samples, n_partners, random)
     statements = _statements(members, pairs, rule)
     starts = [_as_start(one, focal_sets) for one in members if one.n_clusters == focal_sets.frame_size]
-    needed = max(n_init, 1) if not starts else n_init if n_objects <= ALL_PAIRS_UP_TO else 0
-    starts += [random_masses(n_objects, len(focal_sets), random) for _ in range(needed)]
+    needed = max(n_init, 1) if not starts else n_init if n_samples <= ALL_PAIRS_UP_TO else 0
+    starts += [random_masses(n_samples, len(focal_sets), random) for _ in range(needed)]
     with one_blas_thread():
         first = [recover(pairs, statements, focal_sets, one, tol=tol, max_iter=_FIRST_SWEEPS) for one in starts]
         best = min(first, key=lambda one: one.objective)
@@ -185,10 +185,10 @@ def _as_start(partition: CredalPartition, focal_sets: FocalSets) -> FloatArray:
     return start
 
 
-def _require_same_objects(members: Sequence[CredalPartition]) -> None:
+def _require_same_samples(members: Sequence[CredalPartition]) -> None:
     if not members:
         raise ValueError("partitions is empty; give at least one partition.")
-    sizes = [one.n_objects for one in members]
+    sizes = [one.n_samples for one in members]
     if len(set(sizes)) > 1:
         raise ValueError(f"partitions have {sizes} objects; all must describe the same objects.")
     if sizes[0] < 2:

@@ -187,7 +187,7 @@ class CredalEnsemble(RowwiseClusterer):
             report=self._report if self.verbose else None,
         )
         self._publish_combination(trace.state.masses, sets, random)
-        self._name_objects(X)
+        self._name_samples(X)
         publish_trace(self, trace, "the objective", max_iter=self.max_iter, steps="sweeps")
         return self
 

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 r"""Sweeps over the rows of the EVCLUS stress.
 
-With :math:`y_j=Cm_j` the conflict of objects i and j is :math:`\kappa_{ij}=m_i^Ty_j`, and row i of
+With :math:`y_j=Cm_j` the conflict of samples i and j is :math:`\kappa_{ij}=m_i^Ty_j`, and row i of
 
 .. math:: J=\eta\sum_{(i,j)}(m_i^Ty_j-\delta_{ij})^2+\rho\sum_{\text{constraints}}m_i^TZm_j
 
@@ -13,9 +13,9 @@ Shapes: M and Y are (n, f), C and Z are (f, f), delta is (n, n) or runs along th
 (indptr (n + 1), indices and delta of its length). All of M and Y change in place. A sweep returns the exact change of
 :math:`J/(2\eta)`, for every pair is in the problem of both of its rows.
 
-There may be targets for several bilinear forms of two objects, instead of one for their conflict: then C is (k f, f),
-the forms one below the other, Y is (k n, f), the products of all objects with the first form, then with the next, and
-so on, delta is (n, k n), and partner j + n is object j as the second form sees it.
+There may be targets for several bilinear forms of two samples, instead of one for their conflict: then C is (k f, f),
+the forms one below the other, Y is (k n, f), the products of all samples with the first form, then with the next, and
+so on, delta is (n, k n), and partner j + n is sample j as the second form sees it.
 """
 
 from libc.stdlib cimport calloc, free, malloc
@@ -109,7 +109,7 @@ cdef inline void add_constraints(
     double* u, const double* M, const Py_ssize_t[::1] indptr, const Py_ssize_t[::1] partners,
     const unsigned char[::1] kinds, const double[:, :, ::1] Z, double weight, Py_ssize_t i, int f
 ) noexcept nogil:
-    """Add the linear terms of the constraints on object i; Z[0] is for must-link and Z[1] for cannot-link."""
+    """Add the linear terms of the constraints on sample i; Z[0] is for must-link and Z[1] for cannot-link."""
     cdef Py_ssize_t e
     cdef int a, b
     cdef double value
@@ -232,7 +232,7 @@ def sweep_all_pairs(
     const Py_ssize_t[::1] constraint_indptr, const Py_ssize_t[::1] constraint_partners,
     const unsigned char[::1] constraint_kinds, const double[:, :, ::1] Z, double constraint_weight,
 ):
-    """Update the rows in `order`, each against all others; targets of an object with itself must be zero."""
+    """Update the rows in `order`, each against all others; targets of a sample with itself must be zero."""
     cdef:
         Py_ssize_t n = M.shape[0], t, i, j
         int f = <int>M.shape[1], n_forms = <int>(C.shape[0] // f), a, b, k
@@ -246,7 +246,7 @@ def sweep_all_pairs(
         release(&buffers)
         raise MemoryError
     with nogil:
-        # The sum of y y' over all objects; kept by rank-one changes, and summed anew with every sweep.
+        # The sum of y y' over all samples; kept by rank-one changes, and summed anew with every sweep.
         memset(G, 0, f * f * sizeof(double))
         for j in range(n_forms * n):
             for a in range(f):

@@ -1,7 +1,7 @@
-/* Gaussian components over tiles of objects: quadratic forms and scatter matrices.
+/* Gaussian components over tiles of samples: quadratic forms and scatter matrices.
  *
- * A tile holds the differences of EVLEARN_OBJECTS objects to a mean, attribute by attribute, so that loops run over
- * objects. Compiled for any processor and, on x86-64, for those with AVX2 and FMA as well, as in gram.h.
+ * A tile holds the differences of EVLEARN_OBJECTS samples to a mean, feature by feature, so that loops run over
+ * samples. Compiled for any processor and, on x86-64, for those with AVX2 and FMA as well, as in gram.h.
  */
 #ifndef EVLEARN_GAUSSIAN_H
 #define EVLEARN_GAUSSIAN_H
@@ -24,7 +24,7 @@
 #undef EVLEARN_TARGET
 #endif
 
-/* The differences of `count` objects to a mean; the tile is filled up with zeros. Xt is (d, stride). */
+/* The differences of `count` samples to a mean; the tile is filled up with zeros. Xt is (d, stride). */
 static inline void evlearn_differences(double *tile, const double *Xt, ptrdiff_t stride, int count, const double *mean, int d)
 {
     for (int a = 0; a < d; a++) {

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The two halves of an iteration of EM, for several Gaussian mixtures of the same objects.
+"""The two halves of an iteration of EM, for several Gaussian mixtures of the same samples.
 
-Shapes: Xt is (d, n), the objects turned; shares are (r, c, n), for each run the probabilities of the components;
+Shapes: Xt is (d, n), the samples turned; shares are (r, c, n), for each run the probabilities of the components;
 weights are (r, n), or (1, n) if all runs have the same. Only the runs in `runs` are looked at.
 """
 
@@ -71,9 +71,9 @@ def moments(
 cdef bint invert_factor(
     double* triangle, double* log_volume, const double* covariance, int d, const double* floor, double share
 ) noexcept nogil:
-    """The inverse of the Cholesky factor; False if what is left of an attribute is rounding.
+    """The inverse of the Cholesky factor; False if what is left of a feature is rounding.
 
-    That is a variance, given the attributes before, below `floor`, or below a `share` of the variance.
+    That is a variance, given the features before, below `floor`, or below a `share` of the variance.
     """
     cdef int a, b, e
     cdef double value
@@ -103,7 +103,7 @@ cdef bint invert_factor(
 cdef void share_far(
     const double* joint, const double* constants, int c, double reach, double* shares, Py_ssize_t stride, double* logs
 ) noexcept nogil:
-    """The probabilities and the log-density of one object that is far from all components, from its log-densities."""
+    """The probabilities and the log-density of one sample that is far from all components, from its log-densities."""
     cdef double nearest = HUGE, largest = -HUGE, total = 0.0, value, square
     cdef int k
     for k in range(c):
@@ -128,9 +128,9 @@ def expectations(
     const double[:, :, ::1] means, const double[:, :, :, ::1] covariances, const Py_ssize_t[::1] runs,
     const double[::1] floor, double share, unsigned char[::1] singular, double reach,
 ):
-    """Fill in the probabilities of the components and the log-densities (r, n) of the objects.
+    """Fill in the probabilities of the components and the log-densities (r, n) of the samples.
 
-    Objects whose squared distance to all components, in their own units, is beyond `reach` get equal probabilities: the
+    Samples whose squared distance to all components, in their own units, is beyond `reach` get equal probabilities: the
     mixture says nothing about them. Squared distances that are no numbers count as the largest.
 
     A run with a covariance matrix that is singular, in the sense of `floor` (d,) and `share`, is marked, and its

@@ -29,7 +29,7 @@ def sweep(
     int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights, const int[::1] order,
     Py_ssize_t n_labels,
 ):
-    """Give the objects in `order` the label with the most votes; return how many changed, and what they gained."""
+    """Give the samples in `order` the label with the most votes; return how many changed, and what they gained."""
     cdef:
         Py_ssize_t t, i, e, changed = 0
         int label, best, n_seen, k
@@ -73,7 +73,7 @@ def sweep(
 cdef inline void fetch(
     const place[::1] indptr, const place[::1] indices, const real[::1] weights, Py_ssize_t i
 ) noexcept nogil:
-    """Ask for the row of an object that is visited soon."""
+    """Ask for the row of a sample that is visited soon."""
     cdef Py_ssize_t e = indptr[i]
     while e < indptr[i + 1]:
         EVLEARN_PREFETCH(&indices[e])
@@ -108,7 +108,7 @@ def add_evidence(
     const int[::1] labels, const place[::1] indptr, const place[::1] indices, const real[::1] weights,
     double[:, :] evidence,
 ):
-    """Add the weights of each object's neighbours to `evidence` (objects, labels), in the column of their label."""
+    """Add the weights of each sample's neighbours to `evidence` (samples, labels), in the column of their label."""
     cdef Py_ssize_t i, e
     with nogil:
         for i in range(indptr.shape[0] - 1):

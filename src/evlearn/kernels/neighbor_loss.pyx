@@ -3,7 +3,7 @@ r"""The squared error of the evidential k-nearest-neighbour rule with crisp labe
 
 A neighbour of class k at distance d supports it by :math:`s=\alpha e^{-\gamma_k^2d^2}`. With
 :math:`w_k=-\sum\log(1-s)` over the neighbours of the class and :math:`Z=\sum_ke^{w_k}-(c-1)`, what is said of a class is
-:math:`o_k=(e^{w_k}-1+\lambda)/Z`, and the error of an object :math:`\frac12\sum_k(o_k-t_k)^2`.
+:math:`o_k=(e^{w_k}-1+\lambda)/Z`, and the error of a sample :math:`\frac12\sum_k(o_k-t_k)^2`.
 
 Shapes: classes and squares (n, K), gamma (c,), targets (n, c), gradient (c,), work (4, c).
 """
@@ -23,7 +23,7 @@ def loss(
     double[::1] gradient,
     double[:, ::1] work,
 ):
-    """The sum of the errors of all objects; their slopes are added to `gradient`. The caller checks shapes."""
+    """The sum of the errors of all samples; their slopes are added to `gradient`. The caller checks shapes."""
     cdef double value
     with nogil:
         value = _loss(classes, squares, gamma, alpha, share, targets, gradient, work)

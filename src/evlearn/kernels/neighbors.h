@@ -1,7 +1,7 @@
 /* The nearest neighbours of many rows in a balanced tree of boxes.
  *
- * Node i has the children 2 i and 2 i + 1; the last level are the leaves, of EVLEARN_LEAF points each, stored attribute
- * by attribute so that a loop runs over points. Rows that ask come in leaves of a tree too, and walk together: what one
+ * Node i has the children 2 i and 2 i + 1; the last level are the leaves, of EVLEARN_LEAF points each, stored feature
+ * by feature so that a loop runs over points. Rows that ask come in leaves of a tree too, and walk together: what one
  * of them needs, its companions find in the first cache. Of equally distant points the lowest numbers win, whatever the
  * order of the walk. Needs GCC or Clang, for their vector types. Compiled for any processor and, on x86-64, for those
  * with AVX2 and FMA as well; the processor decides at run time which of them is called.
@@ -23,12 +23,12 @@ typedef double evlearn_four __attribute__((vector_size(32), aligned(8), may_alia
 typedef long long evlearn_bits __attribute__((vector_size(32)));
 #define EVLEARN_POSITIVE(values) ((evlearn_four)(((values) > 0) & (evlearn_bits)(values)))
 
-/* `width` is the number d of attributes, padded to a multiple of four. */
+/* `width` is the number d of features, padded to a multiple of four. */
 typedef struct {
     int d, width, n_leaves;
     const double *lower, *upper; /* 2 n_leaves by width: the boxes of the nodes, padded with zeros */
     const double *points;        /* n_leaves by d by EVLEARN_LEAF, padded with infinity */
-    const int *numbers;          /* n_leaves by EVLEARN_LEAF: which object a point is, padded with INT_MAX */
+    const int *numbers;          /* n_leaves by EVLEARN_LEAF: which sample a point is, padded with INT_MAX */
     const int *smallest;         /* 2 n_leaves: the lowest number below each node */
 } evlearn_tree;
 
@@ -46,7 +46,7 @@ typedef struct {
 #undef EVLEARN_TARGET
 #endif
 
-/* Write the k nearest objects of all rows in a leaf of `asking`, but the one of the same number if `others` is set. */
+/* Write the k nearest samples of all rows in a leaf of `asking`, but the one of the same number if `others` is set. */
 static inline void evlearn_nearest(const evlearn_tree *tree, const evlearn_tree *asking, int leaf, int others, int k,
                                    int *indices, double *squares)
 {

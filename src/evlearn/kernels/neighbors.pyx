@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 r"""The k nearest neighbours of rows in a balanced tree of boxes, exactly, by direct differences.
 
-Shapes, for a tree of L leaves (a power of two) and d attributes, padded to w, a multiple of four: lower and upper (2 L, w), points (L, d, LEAF) with
+Shapes, for a tree of L leaves (a power of two) and d features, padded to w, a multiple of four: lower and upper (2 L, w), points (L, d, LEAF) with
 infinity where a leaf has fewer, numbers (L, LEAF) with the largest integer there, smallest (2 L,). Rows that ask are in
 such a tree too. The outputs indices and squares (n, k) are sorted by squared distance, then by number.
 """

@@ -78,7 +78,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(distances)(
 }
 
 /* The cost of each set, p * (sum of the squared distances to its members) - q, which is zero where it is lost in
- * rounding; objects on a barycentre share their mass among all sets of cost zero. */
+ * rounding; samples on a barycentre share their mass among all sets of cost zero. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(costs)(
     REAL *restrict R, const REAL *restrict D, REAL *restrict sum, const evlearn_family *family, const REAL *p, const REAL *q)
 {
@@ -247,7 +247,7 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(shares)(
     }
 }
 
-/* B (c by d) += U X, two clusters and four attributes at a time. */
+/* B (c by d) += U X, two clusters and four features at a time. */
 EVLEARN_TARGET static inline void EVLEARN_NAME(sums)(
     double *restrict B, const REAL *restrict U, const REAL *restrict Xt, int c, int d)
 {

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The probabilities that two objects belong to the same cluster, under many mixtures at once."""
+"""The probabilities that two samples belong to the same cluster, under many mixtures at once."""
 
 
 def same_cluster(

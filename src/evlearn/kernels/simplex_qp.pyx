@@ -8,7 +8,7 @@ of m, solve for the minimiser on the face; where it leaves the simplex, stop at 
 zero; where it stays inside, add the set with the most negative reduced gradient, or stop.
 
 The certificate: with g = Qm + u and nu = m'g, no g_q is below nu by more than 1e-12 times the size of the problem, so
-the objective is within that of its minimum. A singular Q is normal (duplicate objects, sets that nobody uses). Along
+the objective is within that of its minimum. A singular Q is normal (duplicate samples, sets that nobody uses). Along
 a direction without curvature either the slope is zero, and the direction is left out, or the minimum lies on the
 boundary, and one goes there.
 """

@@ -1,4 +1,4 @@
-"""Features in which distances mean what is known about some objects: learned from constraints or from labels."""
+"""Features in which distances mean what is known about some samples: learned from constraints or from labels."""
 
 from evlearn.metric_learning.fda import FDA
 from evlearn.metric_learning.kernel_fda import KernelFDA

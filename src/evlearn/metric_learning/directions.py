@@ -22,7 +22,7 @@ def number_of_features(n_components: Any, classes: IntArray, n_attributes: int, 
     check_integer("n_components", n_components, 1)
     most = min(n_attributes, len(classes)) if several else by_classes
     if n_components > most:
-        counts = f"{len(classes)} labelled objects" if several else f"{classes.max() + 1} classes"
+        counts = f"{len(classes)} labelled samples" if several else f"{classes.max() + 1} classes"
         raise ValueError(
             f"n_components must be at most {most}, because there are {counts} and {n_attributes} attributes; "
             f"got {n_components}."
@@ -31,12 +31,12 @@ def number_of_features(n_components: Any, classes: IntArray, n_attributes: int, 
 
 
 def class_scatter(X: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Covariance matrices between and within classes; their sum is that of all objects.
+    """Covariance matrices between and within classes; their sum is that of all samples.
 
     Returns
     -------
     between, within : ndarray of shape (n_features, n_features)
-        The matrices, divided by the number of objects.
+        The matrices, divided by the number of samples.
     """
     counts = np.bincount(classes)
     means = np.stack([X[classes == one].mean(axis=0) for one in range(len(counts))])
@@ -71,12 +71,12 @@ def with_signs(rows: FloatArray) -> FloatArray:
 
 
 def span(X: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-    """Objects in as few coordinates as they need.
+    """Samples in as few coordinates as they need.
 
     Returns
     -------
-    coordinates : ndarray of shape (n_objects, n_coordinates)
-        The objects, centred. Distances are what they were, and there are not more coordinates than objects.
+    coordinates : ndarray of shape (n_samples, n_coordinates)
+        The samples, centred. Distances are what they were, and there are not more coordinates than samples.
     basis : ndarray of shape (n_features, n_coordinates) or None
         An orthogonal basis of these coordinates, or None if they are the attributes.
     """
@@ -90,7 +90,7 @@ def span(X: FloatArray) -> tuple[FloatArray, FloatArray | None]:
 def best_directions(
     between: FloatArray, within: FloatArray, n_components: int, reg: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Directions in which objects are far apart between classes and near within.
+    """Directions in which samples are far apart between classes and near within.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def best_directions(
     """
     n_features = len(within)
     size = float(np.trace(between) + np.trace(within)) / max(n_features, 1)
-    if not size > 0:  # all objects are the same
+    if not size > 0:  # all samples are the same
         return np.zeros((n_components, n_features)), np.zeros(n_components)
     regularised = within / size + max(reg, n_features * np.finfo(float).eps) * np.eye(n_features)
     ratios, vectors = eigh(
@@ -116,10 +116,10 @@ def kernel_coordinates(kernel: FloatArray, size: float) -> tuple[FloatArray, Flo
 
     Returns
     -------
-    coordinates : ndarray of shape (n_objects, n_coordinates)
+    coordinates : ndarray of shape (n_samples, n_coordinates)
         The coordinates; directions with less than 1e-8 of the largest variance are left out.
-    to_dual : ndarray of shape (n_objects, n_coordinates)
-        The values of the kernel with all objects, times this matrix, are the coordinates of an object.
+    to_dual : ndarray of shape (n_samples, n_coordinates)
+        The values of the kernel with all samples, times this matrix, are the coordinates of a sample.
     """
     values, vectors = eigh(kernel)
     kept = values > max(_LEAST_EIGENVALUE * values[-1], len(kernel) * np.finfo(float).eps * size)

@@ -15,7 +15,7 @@ from evlearn.utils.validation import check_real
 class FDA(LinearFeatures):
     r"""Fisher discriminant analysis: linear features in which labelled classes are compact and far apart.
 
-    The features of linear discriminant analysis, for labels of some or all objects. There is at most one feature
+    The features of linear discriminant analysis, for labels of some or all samples. There is at most one feature
     less than there are classes. Distances between features count in units of the spread within classes.
 
     Parameters
@@ -69,9 +69,9 @@ class FDA(LinearFeatures):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         y : array-like of shape (n_samples,), default=None
-            Their labels; -1, NaN and None mean that an object has none, and it is not used. Labels are needed.
+            Their labels; -1, NaN and None mean that a sample has none, and it is not used. Labels are needed.
 
         Returns
         -------

@@ -22,16 +22,16 @@ class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     components_: FloatArray
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """The features of objects, new or old.
+        """The features of samples, new or old.
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features)
-            The objects.
+        X : array-like of shape (n_samples, n_features)
+            The samples.
 
         Returns
         -------
-        ndarray of shape (n_objects, n_components)
+        ndarray of shape (n_samples, n_components)
             Their features; Euclidean distances between these are the learned distances.
         """
         check_is_fitted(self)
@@ -68,17 +68,17 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     support_: IntArray
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """The features of objects, new or old.
+        """The features of samples, new or old.
 
         Parameters
         ----------
-        X : array-like of shape (n_objects, n_features) or (n_objects, n_samples)
-            The objects, or the values of the kernel between them and all objects of the fit if `kernel` is
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            The samples, or the values of the kernel between them and all samples of the fit if `kernel` is
             "precomputed".
 
         Returns
         -------
-        ndarray of shape (n_objects, n_components)
+        ndarray of shape (n_samples, n_components)
             Their features; Euclidean distances between these are the learned distances.
         """
         check_is_fitted(self)
@@ -123,7 +123,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return data
 
     def _kernel_among(self, data: FloatArray, objects: IntArray) -> FloatArray:
-        """The values of the kernel between some objects of the fit, as a symmetric matrix."""
+        """The values of the kernel between some samples of the fit, as a symmetric matrix."""
         if self._is_precomputed():
             values = data[np.ix_(objects, objects)]
         else:

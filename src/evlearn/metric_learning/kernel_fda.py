@@ -23,7 +23,7 @@ from evlearn.utils.validation import check_real
 class KernelFDA(KernelFeatures):
     r"""Kernel Fisher discriminant analysis: curved features in which labelled classes are far apart.
 
-    As `FDA`, but the features are sums of kernels around the labelled objects, so that a ring can be told from
+    As `FDA`, but the features are sums of kernels around the labelled samples, so that a ring can be told from
     what is inside it. The scale of the kernel matters; scale the data, and try some values of `gamma`.
 
     Parameters
@@ -32,7 +32,7 @@ class KernelFDA(KernelFeatures):
         The number of features. None takes one less than there are classes.
     kernel : str or callable, default="rbf"
         "linear", "poly", "rbf", "laplacian", "sigmoid" or "cosine" of
-        ``sklearn.metrics.pairwise.pairwise_kernels``, a function of two objects, or "precomputed" if X holds
+        ``sklearn.metrics.pairwise.pairwise_kernels``, a function of two samples, or "precomputed" if X holds
         the values of the kernel.
     gamma : float, default=None
         How narrow the kernel is, for "rbf", ``exp(-gamma * |x - x'|**2)``, "laplacian", "poly" and "sigmoid". None
@@ -43,16 +43,16 @@ class KernelFDA(KernelFeatures):
         For "poly" and "sigmoid": the constant term.
     reg : float, default=1e-3
         How much is added to the variance within classes in all directions, as a share of the mean variance. Near
-        zero the features fit the labelled objects perfectly and others badly.
+        zero the features fit the labelled samples perfectly and others badly.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_components, n_support)
         The weights of the kernels in each feature.
     intercept_ : ndarray of shape (n_components,)
-        What is added to each feature: the mean of the labelled objects is zero.
+        What is added to each feature: the mean of the labelled samples is zero.
     support_ : ndarray of int of shape (n_support,)
-        The objects that have labels: the kernels are around these.
+        The samples that have labels: the kernels are around these.
     ratios_ : ndarray of shape (n_components,)
         The variance between classes over that within, for each feature.
     n_features_in_ : int
@@ -106,14 +106,14 @@ class KernelFDA(KernelFeatures):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            The objects, or the values of the kernel between them if `kernel` is "precomputed".
+            The samples, or the values of the kernel between them if `kernel` is "precomputed".
         y : array-like of shape (n_samples,), default=None
-            Their labels; -1, NaN and None mean that an object has none, and it is not used. Labels are needed.
+            Their labels; -1, NaN and None mean that a sample has none, and it is not used. Labels are needed.
 
         Returns
         -------
         KernelFDA
-            The fitted transformer. Time grows with the cube of the number of labelled objects.
+            The fitted transformer. Time grows with the cube of the number of labelled samples.
         """
         check_real("reg", self.reg, 0)
         self._check_kernel()

@@ -19,7 +19,7 @@ from evlearn.utils.typing import Metric, RandomSeed
 class KernelPCCA(LearnsFromPairs, KernelFeatures):
     r"""Kernel PCCA: curved features learned from must-links and cannot-links.
 
-    As `PCCA`, but the features are sums of kernels around the objects that have constraints, so that a ring can be
+    As `PCCA`, but the features are sums of kernels around the samples that have constraints, so that a ring can be
     told from what is inside it. The scale of the kernel matters; scale the data, and try some values of `gamma`.
 
     Parameters
@@ -28,7 +28,7 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         The number of features.
     kernel : str or callable, default="rbf"
         "linear", "poly", "rbf", "laplacian", "sigmoid" or "cosine" of
-        ``sklearn.metrics.pairwise.pairwise_kernels``, a function of two objects, or "precomputed" if X holds
+        ``sklearn.metrics.pairwise.pairwise_kernels``, a function of two samples, or "precomputed" if X holds
         the values of the kernel.
     gamma : float, default=None
         How narrow the kernel is, for "rbf", ``exp(-gamma * |x - x'|**2)``, "laplacian", "poly" and "sigmoid". None
@@ -41,12 +41,12 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         How sharply a pair that is on the right side of one is told from a pair that is not.
     n_init : int, default=1
         How many times to start; the best result is kept. The first start goes where the loss falls fastest, and
-        the others are random. Where all constraints can be met, the first is as a rule the best for other objects.
+        the others are random. Where all constraints can be met, the first is as a rule the best for other samples.
     max_iter : int, default=1000
         The largest number of iterations.
     tol : float, default=1e-3
         Ten iterations that together lower the loss by less than this share of it are the last. Constraints can
-        often be met in full; then a smaller number does not make features better for other objects.
+        often be met in full; then a smaller number does not make features better for other samples.
     random_state : int, RandomState instance or None, default=None
         The seed, for results that can be repeated.
     verbose : int, default=0
@@ -57,7 +57,7 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
     dual_coef_ : ndarray of shape (n_components, n_support)
         The weights of the kernels in each feature.
     support_ : ndarray of int of shape (n_support,)
-        The objects that have constraints: the kernels are around these.
+        The samples that have constraints: the kernels are around these.
     objective_ : float
         The loss.
     objective_history_ : ndarray of shape (n_iterations + 1,)
@@ -128,17 +128,17 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            The objects, or the values of the kernel between them if `kernel` is "precomputed".
+            The samples, or the values of the kernel between them if `kernel` is "precomputed".
         y : array-like of shape (n_samples,), default=None
-            Labels, if there are no constraints; -1, NaN and None mean that an object has none. All pairs of
-            labelled objects become constraints, or 20,000 of them drawn at random if there are more.
+            Labels, if there are no constraints; -1, NaN and None mean that a sample has none. All pairs of
+            labelled samples become constraints, or 20,000 of them drawn at random if there are more.
         constraints : PairwiseConstraints, default=None
-            Pairs of objects that must, or cannot, be in the same cluster. If they are given, `y` is not used.
+            Pairs of samples that must, or cannot, be in the same cluster. If they are given, `y` is not used.
 
         Returns
         -------
         KernelPCCA
-            The fitted transformer. Time grows with the cube of the number of objects that have constraints.
+            The fitted transformer. Time grows with the cube of the number of samples that have constraints.
         """
         self._check_pair_parameters()
         self._check_kernel()

@@ -20,7 +20,7 @@ from evlearn.utils.validation import check_integer, check_real
 class LocalFDA(LinearFeatures):
     r"""Local Fisher discriminant analysis: as FDA, for classes that consist of several groups.
 
-    Objects of different classes should be far apart, and neighbours of the same class near each other. Objects of
+    Samples of different classes should be far apart, and neighbours of the same class near each other. Samples of
     one class that are not neighbours need not be near, so a class may consist of groups in different places. There
     may be as many features as attributes.
 
@@ -29,7 +29,7 @@ class LocalFDA(LinearFeatures):
     n_components : int, default=None
         The number of features. None takes one less than there are classes, or as many as there are attributes.
     n_neighbors : int, default=7
-        Which neighbour's distance says what is near, among all labelled objects.
+        Which neighbour's distance says what is near, among all labelled samples.
     reg : float, default=1e-6
         How much is added to the variance within classes in all directions, as a share of the mean variance of the
         attributes. Raise it when there are few labels and many attributes.
@@ -75,14 +75,14 @@ class LocalFDA(LinearFeatures):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         y : array-like of shape (n_samples,), default=None
-            Their labels; -1, NaN and None mean that an object has none, and it is not used. Labels are needed.
+            Their labels; -1, NaN and None mean that a sample has none, and it is not used. Labels are needed.
 
         Returns
         -------
         LocalFDA
-            The fitted transformer. Memory grows with the square of the number of objects in a class.
+            The fitted transformer. Memory grows with the square of the number of samples in a class.
         """
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_real("reg", self.reg, 0)
@@ -104,7 +104,7 @@ def local_scatter(X: FloatArray, classes: IntArray, n_neighbors: int) -> tuple[F
     Returns
     -------
     between, within : ndarray of shape (n_features, n_features)
-        The matrices, divided by the number of objects.
+        The matrices, divided by the number of samples.
     """
     X = X - X.mean(axis=0)
     n, scales = len(X), _neighbour_distances(X, n_neighbors)
@@ -132,7 +132,7 @@ def _nearness(X: FloatArray, scales: FloatArray) -> FloatArray:
     units = np.sqrt(scales)[:, None] * np.sqrt(scales)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         nearness = np.exp(-((distances / units) ** 2))
-    # Objects with many duplicates have no scale: only what is at the same place is near.
+    # Samples with many duplicates have no scale: only what is at the same place is near.
     return np.asarray(np.where(units > 0, nearness, distances == 0), dtype=np.float64)
 
 

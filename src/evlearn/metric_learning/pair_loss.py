@@ -21,7 +21,7 @@ _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class PairLoss:
-    """The loss of a linear map of objects, given constraints on pairs of them."""
+    """The loss of a linear map of samples, given constraints on pairs of them."""
 
     coordinates: FloatArray
     differences: csr_array
@@ -30,7 +30,7 @@ class PairLoss:
 
     @classmethod
     def of(cls, coordinates: FloatArray, constraints: PairwiseConstraints, beta: float) -> "PairLoss":
-        """The loss of objects with these coordinates."""
+        """The loss of samples with these coordinates."""
         pairs = np.vstack([constraints.must_link, constraints.cannot_link])
         rows = np.repeat(np.arange(len(pairs)), 2)
         values = np.tile([1.0, -1.0], len(pairs))
@@ -117,7 +117,7 @@ def best_descent(
 ) -> Trace[FloatArray]:
     """The best of several descents from random starts."""
     centred, basis = span(coordinates)
-    # Objects in one place differ by rounding only once they are centred, and would be told apart by that.
+    # Samples in one place differ by rounding only once they are centred, and would be told apart by that.
     largest = np.abs(coordinates).max() if basis is not None else np.abs(coordinates).max(axis=0)
     centred = np.where(np.abs(centred) > _ROUNDING * largest, centred, 0.0)
     # In units of the typical length of a pair, the first step of L-BFGS is neither tiny nor huge.
@@ -137,11 +137,11 @@ def best_descent(
 
 
 def only_constrained(constraints: PairwiseConstraints) -> tuple[IntArray, PairwiseConstraints]:
-    """The objects that have constraints, and the constraints with these objects numbered from 0.
+    """The samples that have constraints, and the constraints with these samples numbered from 0.
 
     Returns
     -------
-    objects : ndarray of int of shape (n_constrained,)
+    samples : ndarray of int of shape (n_constrained,)
         Their numbers, ascending.
     constraints : PairwiseConstraints
         The same constraints on places in `objects`.

@@ -17,8 +17,8 @@ from evlearn.utils.typing import RandomSeed
 class PCCA(LearnsFromPairs, LinearFeatures):
     r"""Pairwise constrained component analysis: linear features learned from must-links and cannot-links.
 
-    Features are weighted sums of the attributes, such that objects of a must-link are nearer than one to each
-    other and objects of a cannot-link farther than one. Few constraints are enough, because there are few weights.
+    Features are weighted sums of the attributes, such that samples of a must-link are nearer than one to each
+    other and samples of a cannot-link farther than one. Few constraints are enough, because there are few weights.
     Put it before a clusterer, which then sees the distances that are meant.
 
     Parameters
@@ -105,12 +105,12 @@ class PCCA(LearnsFromPairs, LinearFeatures):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         y : array-like of shape (n_samples,), default=None
-            Labels, if there are no constraints; -1, NaN and None mean that an object has none. All pairs of
-            labelled objects become constraints, or 20,000 of them drawn at random if there are more.
+            Labels, if there are no constraints; -1, NaN and None mean that a sample has none. All pairs of
+            labelled samples become constraints, or 20,000 of them drawn at random if there are more.
         constraints : PairwiseConstraints, default=None
-            Pairs of objects that must, or cannot, be in the same cluster. If they are given, `y` is not used.
+            Pairs of samples that must, or cannot, be in the same cluster. If they are given, `y` is not used.
 
         Returns
         -------

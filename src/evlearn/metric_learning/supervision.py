@@ -1,4 +1,4 @@
-"""What is known about objects: constraints on pairs, or labels of some."""
+"""What is known about samples: constraints on pairs, or labels of some."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from evlearn.constraints.labels import label_codes
 from evlearn.constraints.pairwise import check_constraints
 from evlearn.utils.typing import IntArray
 
-#: Beyond this many pairs of labelled objects, so many are drawn.
+#: Beyond this many pairs of labelled samples, so many are drawn.
 MOST_PAIRS = 20_000
 
 
@@ -32,18 +32,18 @@ def known_pairs(
     if pairs.n_cannot_link == 0:
         raise ValueError(
             f"{name} needs at least one cannot-link, or labels of more than one class, or else nothing keeps "
-            f"objects apart; got {pairs} of n_samples={len(X)} objects."
+            f"samples apart; got {pairs} of n_samples={len(X)} samples."
         )
     return pairs
 
 
 def known_classes(y: Any, X: npt.NDArray[Any], name: str) -> tuple[IntArray, IntArray]:
-    """The labelled objects and their classes.
+    """The labelled samples and their classes.
 
     Returns
     -------
     labelled : ndarray of int of shape (n_labelled,)
-        The objects that have a label.
+        The samples that have a label.
     classes : ndarray of int of shape (n_labelled,)
         Their classes, numbered from 0; at least two.
     """
@@ -56,13 +56,13 @@ def known_classes(y: Any, X: npt.NDArray[Any], name: str) -> tuple[IntArray, Int
     if n_classes < 2:
         raise ValueError(
             f"{name} needs labels of at least two classes, got {n_classes} class(es) among {len(labelled)} "
-            f"labelled of n_samples={len(X)} objects; -1, NaN and None mean that an object has no label."
+            f"labelled of n_samples={len(X)} samples; -1, NaN and None mean that a sample has no label."
         )
     return labelled, classes
 
 
 def read_labels(y: Any, X: npt.NDArray[Any]) -> IntArray:
-    """Labels as numbers, with -1 for objects that have none."""
+    """Labels as numbers, with -1 for samples that have none."""
     given = y if hasattr(y, "__array__") or isinstance(y, list) else np.asarray(y)
     if getattr(given, "ndim", 1) == 2 and given.shape[1] == 1:  # a column, as frames give them
         given = np.asarray(given)[:, 0]

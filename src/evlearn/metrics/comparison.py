@@ -1,4 +1,4 @@
-"""Many partitions of the same objects side by side: a table, and the similarities between all of them."""
+"""Many partitions of the same samples side by side: a table, and the similarities between all of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ class PartitionComparison:
     names : tuple of str
         The names of the partitions.
     similarity : ndarray of shape (n_partitions, n_partitions)
-        The credal Rand index of each pair of partitions: 1 if they say the same about all pairs of objects.
+        The credal Rand index of each pair of partitions: 1 if they say the same about all pairs of samples.
     nonspecificity : ndarray of shape (n_partitions,)
-        The share of pairs of objects about which each of them says nothing.
+        The share of pairs of samples about which each of them says nothing.
     consistency : ndarray of shape (n_partitions,) or None
         How far each of them does not contradict the reference; None without a reference.
     adjusted_rand : ndarray of shape (n_partitions,) or None
@@ -123,7 +123,7 @@ def compare_partitions(
     n_pairs: int | None = None,
     random_state: RandomSeed = None,
 ) -> PartitionComparison:
-    """Compare partitions of the same objects with each other, and with a reference.
+    """Compare partitions of the same samples with each other, and with a reference.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def compare_partitions(
     distance : {"jousselme", "belief"}, default="jousselme"
         The distance behind the credal Rand index.
     n_pairs : int or None, default=None
-        How many pairs of objects to draw for the similarities. None takes all pairs of up to 2000 objects, and
+        How many pairs of samples to draw for the similarities. None takes all pairs of up to 2000 samples, and
         200,000 beyond.
     random_state : int, RandomState instance or None, default=None
         The seed, for results that can be repeated.
@@ -170,7 +170,7 @@ def compare_partitions(
     names = tuple(str(name) for name in partitions)
     members = [as_credal(one, f"partitions[{name!r}]") for name, one in partitions.items()]
     truth = None if reference is None else as_credal(reference, "reference")
-    _require_same_objects(names, members, truth)
+    _require_same_samples(names, members, truth)
     return PartitionComparison(
         names,
         _similarities(members, distance, n_pairs, random_state),
@@ -198,8 +198,8 @@ def _similarities(
     n_pairs: int | None,
     random_state: RandomSeed,
 ) -> FloatArray:
-    n_objects = members[0].n_objects
-    sampled = _SAMPLED_PAIRS if n_pairs is None and n_objects > _ALL_PAIRS_UP_TO else n_pairs
+    n_samples = members[0].n_samples
+    sampled = _SAMPLED_PAIRS if n_pairs is None and n_samples > _ALL_PAIRS_UP_TO else n_pairs
     similarity = np.eye(len(members))
     for i, one in enumerate(members):
         for j, other in enumerate(members[:i]):
@@ -213,14 +213,14 @@ def _similarities(
     return similarity
 
 
-def _require_same_objects(
+def _require_same_samples(
     names: tuple[str, ...], members: list[CredalPartition], truth: CredalPartition | None
 ) -> None:
-    sizes = dict(zip(names, (one.n_objects for one in members), strict=True))
+    sizes = dict(zip(names, (one.n_samples for one in members), strict=True))
     if truth is not None:
-        sizes["reference"] = truth.n_objects
+        sizes["reference"] = truth.n_samples
     if len(set(sizes.values())) > 1:
-        raise ValueError(f"all partitions must describe the same objects, got {sizes}.")
+        raise ValueError(f"all partitions must describe the same samples, got {sizes}.")
 
 
 def _text(value: Any) -> str:

@@ -56,7 +56,7 @@ class SetSummary:
     Attributes
     ----------
     coverage : float
-        The share of objects whose set holds the truth.
+        The share of samples whose set holds the truth.
     mean_size : float
         The mean number of classes in a set.
     sizes : ndarray of int of shape (n_classes + 1,)

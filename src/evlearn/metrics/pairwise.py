@@ -1,4 +1,4 @@
-r"""Comparing partitions through pairs of objects: consistency, nonspecificity and the credal Rand index.
+r"""Comparing partitions through pairs of samples: consistency, nonspecificity and the credal Rand index.
 
 Nonspecificity and consistency are sums over pairs of bilinear forms, and such sums do not need the pairs.
 With :math:`s=\sum_im_i` and symmetric :math:`X`,
@@ -12,7 +12,7 @@ and with :math:`T=\sum_im_im_i'^T`,
    \sum_{i<j}(m_i^TXm_j)(m_i'^TYm'_j)
    =\tfrac12\Big(\langle XTY,T\rangle-\sum_i(m_i^TXm_i)(m_i'^TYm'_i)\Big).
 
-So both take one pass over the objects. The credal Rand index averages a distance, which does not split like that;
+So both take one pass over the samples. The credal Rand index averages a distance, which does not split like that;
 it visits all pairs, in tiles that stay in cache, or a sample of them.
 """
 
@@ -48,7 +48,7 @@ class SampledIndex(NamedTuple):
 
 
 def nonspecificity_index(partition: CredalPartition | npt.ArrayLike) -> float:
-    r"""The average mass that pairs of objects leave undecided.
+    r"""The average mass that pairs of samples leave undecided.
 
     .. math:: NS=\frac{1}{N_p}\sum_{i<j}[m_{ij}(\emptyset)+m_{ij}(\Theta)]
 
@@ -72,7 +72,7 @@ def nonspecificity_index(partition: CredalPartition | npt.ArrayLike) -> float:
     _require_pairs(read)
     total = np.zeros(len(read.focal_sets))
     gram = np.zeros((len(total), len(total)))
-    for block in row_blocks(read.n_objects):
+    for block in row_blocks(read.n_samples):
         masses = _rows(read, block)
         total += masses.sum(axis=0)
         gram += masses.T @ masses
@@ -82,7 +82,7 @@ def nonspecificity_index(partition: CredalPartition | npt.ArrayLike) -> float:
 
 
 def consistency_index(first: CredalPartition | npt.ArrayLike, second: CredalPartition | npt.ArrayLike) -> float:
-    r"""One minus the average conflict between what two partitions say about pairs of objects.
+    r"""One minus the average conflict between what two partitions say about pairs of samples.
 
     .. math:: CI=1-\frac{1}{N_p}\sum_{i<j}\kappa(m_{ij},m'_{ij})
 
@@ -92,7 +92,7 @@ def consistency_index(first: CredalPartition | npt.ArrayLike, second: CredalPart
     Parameters
     ----------
     first, second : CredalPartition or array-like of labels
-        The partitions of the same objects, in the same order. Labels, such as the true classes, become a hard
+        The partitions of the same samples, in the same order. Labels, such as the true classes, become a hard
         partition, in which -1 is a label like any other; for noise use `evlearn.CredalPartition.from_hard`.
 
     Returns
@@ -118,7 +118,7 @@ def _consistency_of_two(one: CredalPartition, other: CredalPartition) -> float:
     total, total_ = np.zeros(len(one.focal_sets)), np.zeros(len(other.focal_sets))
     cross = np.zeros((len(total), len(total_)))
     conflict_with_itself = 0.0
-    for block in row_blocks(one.n_objects):
+    for block in row_blocks(one.n_samples):
         masses, masses_ = _rows(one, block), _rows(other, block)
         total += masses.sum(axis=0)
         total_ += masses_.sum(axis=0)
@@ -140,13 +140,13 @@ def _consistency_of_two(one: CredalPartition, other: CredalPartition) -> float:
 
 def _consistency_with_labels(partition: CredalPartition, labels: npt.NDArray[Any]) -> float:
     """Class by class, so that many classes cost no more than few."""
-    _require_same_objects(partition.n_objects, len(labels))
+    _require_same_samples(partition.n_samples, len(labels))
     _require_pairs(partition)
     classes, codes = np.unique(labels, return_inverse=True)
     width = len(partition.focal_sets)
     by_class = np.zeros((len(classes), width))
     gram = np.zeros((width, width))
-    for block in row_blocks(partition.n_objects):
+    for block in row_blocks(partition.n_samples):
         masses = _rows(partition, block)
         for column in range(width):
             by_class[:, column] += np.bincount(codes[block], weights=masses[:, column], minlength=len(classes))
@@ -170,12 +170,12 @@ def credal_rand_index(
 
     .. math:: \rho_S=1-\frac{1}{N_p}\sum_{i<j}d(m_{ij},m'_{ij})
 
-    All pairs of objects are visited, in little memory. One minus the index is a metric.
+    All pairs of samples are visited, in little memory. One minus the index is a metric.
 
     Parameters
     ----------
     first, second : CredalPartition or array-like of labels
-        The partitions of the same objects, in the same order. Labels become a hard partition.
+        The partitions of the same samples, in the same order. Labels become a hard partition.
     distance : {"jousselme", "belief"}, default="jousselme"
         The distance between pairwise mass functions.
 
@@ -186,7 +186,7 @@ def credal_rand_index(
 
     See Also
     --------
-    sampled_credal_rand_index : The same from a sample of pairs, for many objects.
+    sampled_credal_rand_index : The same from a sample of pairs, for many samples.
 
     Examples
     --------
@@ -197,8 +197,8 @@ def credal_rand_index(
     one, other = _read_both(first, second)
     measure = _distance(distance)
     total = 0.0
-    for rows in row_blocks(one.n_objects, _TILE):
-        for columns in row_blocks(one.n_objects, _TILE):
+    for rows in row_blocks(one.n_samples, _TILE):
+        for columns in row_blocks(one.n_samples, _TILE):
             if columns.start >= rows.start:
                 pairs, pairs_ = (
                     masses_of_block(_rows(side, rows), _rows(side, columns), side.focal_sets)
@@ -222,7 +222,7 @@ def sampled_credal_rand_index(
     Parameters
     ----------
     first, second : CredalPartition or array-like of labels
-        The partitions of the same objects, in the same order. Labels become a hard partition.
+        The partitions of the same samples, in the same order. Labels become a hard partition.
     n_pairs : int, default=1000000
         How many pairs to draw, with replacement.
     distance : {"jousselme", "belief"}, default="jousselme"
@@ -243,8 +243,8 @@ def sampled_credal_rand_index(
     total = squares = 0.0
     for block in row_blocks(n_pairs):
         size = block.stop - block.start
-        left = random.randint(one.n_objects, size=size)
-        right = random.randint(one.n_objects - 1, size=size)
+        left = random.randint(one.n_samples, size=size)
+        right = random.randint(one.n_samples - 1, size=size)
         right += right >= left
         pairs = np.column_stack([left, right])
         apart = measure(one.relational(pairs), other.relational(pairs)).astype(np.float64)
@@ -295,7 +295,7 @@ def _rows(partition: CredalPartition, block: slice) -> FloatArray:
 
 
 def _ordered_pairs(partition: CredalPartition) -> float:
-    return float(partition.n_objects) * (partition.n_objects - 1)
+    return float(partition.n_samples) * (partition.n_samples - 1)
 
 
 def _read(partition: CredalPartition | npt.ArrayLike, name: str) -> CredalPartition:
@@ -308,7 +308,7 @@ def _read_labels(labels: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     values = read_labels(labels, name)
     if values.ndim != 1:
         raise ValueError(
-            f"{name} must be a CredalPartition or one label for each object, got shape {values.shape}; "
+            f"{name} must be a CredalPartition or one label for each sample, got shape {values.shape}; "
             "for memberships or probabilities use CredalPartition.from_fuzzy."
         )
     return values
@@ -318,16 +318,16 @@ def _read_both(
     first: CredalPartition | npt.ArrayLike, second: CredalPartition | npt.ArrayLike
 ) -> tuple[CredalPartition, CredalPartition]:
     one, other = _read(first, "first"), _read(second, "second")
-    _require_same_objects(one.n_objects, other.n_objects)
+    _require_same_samples(one.n_samples, other.n_samples)
     _require_pairs(one)
     return one, other
 
 
-def _require_same_objects(first: int, second: int) -> None:
+def _require_same_samples(first: int, second: int) -> None:
     if first != second:
-        raise ValueError(f"there are {first} and {second} objects; both must describe the same objects.")
+        raise ValueError(f"there are {first} and {second} samples; both must describe the same samples.")
 
 
 def _require_pairs(partition: CredalPartition) -> None:
-    if partition.n_objects < 2:
-        raise ValueError("a partition of one object has no pairs to compare; at least two objects are needed.")
+    if partition.n_samples < 2:
+        raise ValueError("a partition of one sample has no pairs to compare; at least two samples are needed.")

@@ -73,7 +73,7 @@ class GaussianReplicates:
         with one_blas_thread():
             logs, shares = posterior(self.units.to(X), self.mixtures)
         shares[np.broadcast_to((logs < NOWHERE)[:, None], shares.shape)] = 0
-        return _objects_first(shares)
+        return _samples_first(shares)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class FittedReplicates:
 
     def posterior(self, X: FloatArray) -> FloatArray:
         """The probabilities of the components under each of them; see `Replicates`."""
-        return _objects_first(np.stack([_shares(estimator, X) for estimator in self.estimators]))
+        return _samples_first(np.stack([_shares(estimator, X) for estimator in self.estimators]))
 
 
 def bootstrap(
@@ -115,7 +115,7 @@ def bootstrap(
     replicates : Replicates
         The mixtures: fewer than asked for if the user interrupted, after the first results.
     probabilities : ndarray of float32 of shape (n_samples, n_components, n_replicates)
-        The probabilities of the components under each of them, for the original objects.
+        The probabilities of the components under each of them, for the original samples.
     """
     if isinstance(mixture, ParsimoniousGaussianMixture):
         units = Units.of(X)
@@ -126,7 +126,7 @@ def bootstrap(
         arrays = zip(*(part[0] for part in parts), strict=True)
         found: Replicates = GaussianReplicates(Mixture(*map(np.concatenate, arrays)), units)
         _warn_of_refused(sum(part[2] for part in parts), sum(len(part[1]) for part in parts), models)
-        return found, _objects_first(np.concatenate([part[1] for part in parts]))
+        return found, _samples_first(np.concatenate([part[1] for part in parts]))
     start = _from_here(mixture)
     parts = _collect(_fitted_part, (start, X), n_bootstrap, _ESTIMATORS_AT_A_TIME, random, n_jobs, report)
     found = FittedReplicates([estimator for part in parts for estimator in part])
@@ -188,18 +188,18 @@ def _gaussian_part(
                 return mixture, np.stack([one.responsibilities.T for one in found]).astype(np.float32), drawn
     raise ValueError(
         f"the model {models[0]} with {start.shape[1]} components could not be fitted to {_DRAWS} resamples in "
-        f"turn: {found[missing[0]].problem}. Some clusters have too few objects for it; try fewer clusters "
+        f"turn: {found[missing[0]].problem}. Some clusters have too few samples for it; try fewer clusters "
         "or a simpler covariance model such as 'EII' or 'EEE'."
     )
 
 
-def _best_fit(outcomes: Sequence[Trace[Fitted]], models: Sequence[str], n_objects: int) -> Fitted:
+def _best_fit(outcomes: Sequence[Trace[Fitted]], models: Sequence[str], n_samples: int) -> Fitted:
     """The fit of lowest BIC, or one that failed if all did."""
 
     def criterion(pair: tuple[Trace[Fitted], str]) -> float:
         outcome, model = pair
         fitted = outcome.state
-        return np.inf if fitted.problem else bic(outcome.objective, model, fitted.mixture, n_objects)
+        return np.inf if fitted.problem else bic(outcome.objective, model, fitted.mixture, n_samples)
 
     return min(zip(outcomes, models, strict=True), key=criterion)[0].state
 
@@ -213,8 +213,8 @@ def _warn_of_refused(drawn: int, fitted: int, models: Sequence[str]) -> None:
         )
 
 
-def _counts(random: np.random.RandomState, n_objects: int) -> FloatArray:
-    return np.bincount(random.randint(n_objects, size=n_objects), minlength=n_objects).astype(np.float64)
+def _counts(random: np.random.RandomState, n_samples: int) -> FloatArray:
+    return np.bincount(random.randint(n_samples, size=n_samples), minlength=n_samples).astype(np.float64)
 
 
 def _settings(mixture: ParsimoniousGaussianMixture, units: Units) -> dict[str, Any]:
@@ -260,15 +260,15 @@ def _from_here(mixture: Any) -> Any:
 
 
 def _shares(estimator: Any, X: FloatArray) -> FloatArray:
-    with np.errstate(all="ignore"):  # of objects that are nowhere
+    with np.errstate(all="ignore"):  # of samples that are nowhere
         shares = np.array(estimator.predict_proba(X).T, dtype=np.float64)
         if hasattr(estimator, "score_samples"):
             shares[:, ~(estimator.score_samples(X) >= NOWHERE)] = 0
     return shares
 
 
-def _objects_first(shares: FloatArray) -> FloatArray:
-    """From (n_replicates, n_components, n_samples) to the layout in which two objects are compared."""
+def _samples_first(shares: FloatArray) -> FloatArray:
+    """From (n_replicates, n_components, n_samples) to the layout in which two samples are compared."""
     return np.ascontiguousarray(shares.transpose(2, 1, 0), dtype=np.float32)
 
 

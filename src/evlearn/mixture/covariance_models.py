@@ -269,7 +269,7 @@ MODELS = {
     "VEV": CovarianceModel(_vev, lambda c, d: c + d - 1 + c * _rotations(d)),
     "EVV": CovarianceModel(_evv, lambda c, d: 1 + c * (d - 1) + c * _rotations(d)),
     "VVV": CovarianceModel(_vvv, lambda c, d: c * d + c * _rotations(d)),
-    # One attribute: nothing but a volume.
+    # One feature: nothing but a volume.
     "E": CovarianceModel(_eii, lambda c, d: 1),
     "V": CovarianceModel(_vii, lambda c, d: c),
 }

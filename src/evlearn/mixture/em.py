@@ -1,6 +1,6 @@
 """EM for Gaussian mixtures: from responsibilities to a mixture of largest likelihood, for one covariance model.
 
-Several runs go side by side, from several starts or with several weights of the same objects: what a run costs
+Several runs go side by side, from several starts or with several weights of the same samples: what a run costs
 besides arithmetic is paid once for all of them.
 """
 
@@ -16,14 +16,14 @@ from evlearn.utils.convergence import Trace
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import REMOTE
 
-# What is left of an attribute is rounding below this share of its variance in the component, given the others, and
-# below the square of this share of its range among all objects.
+# What is left of a feature is rounding below this share of its variance in the component, given the others, and
+# below the square of this share of its range among all samples.
 SINGULAR = 1e-12
 # Responsibilities of the runs side by side.
 _NUMBERS_AT_A_TIME = 1 << 20
 # Squared distances beyond this are not computed with.
 _FARTHEST = 1e299
-#: Log-densities below this are those of objects about which a mixture says nothing.
+#: Log-densities below this are those of samples about which a mixture says nothing.
 NOWHERE = -(REMOTE**2) / 2
 
 
@@ -53,7 +53,7 @@ class Fitted(NamedTuple):
     mixture : Mixture
         The mixture.
     responsibilities : ndarray of shape (n_samples, n_components)
-        The probabilities of the components, for each object.
+        The probabilities of the components, for each sample.
     problem : str
         Why it failed: the likelihood has no maximum where a component shrinks to fewer dimensions than the data
         have. Empty if it did not.
@@ -79,7 +79,7 @@ def run_em(
 
     Nothing is checked, so that it can be called many times. Give data that are centred and neither tiny nor huge.
     With `weights`, rows of weight zero have no influence, and get responsibilities all the same: with the counts
-    of a bootstrap sample as weights the result has those of all objects.
+    of a bootstrap sample as weights the result has those of all samples.
     """
     n_runs = len(responsibilities)
     if floor is not None and model in BALLS:
@@ -98,7 +98,7 @@ def run_em(
 
     with np.errstate(all="ignore"):  # what is not finite is found as a singular matrix
         for _ in range(max_iter):
-            drop(side_by_side.vanished(runs), "a component has lost all its objects")
+            drop(side_by_side.vanished(runs), "a component has lost all its samples")
             if not len(runs):
                 break
             state = side_by_side.maximise(runs, model, state, reg_covar)
@@ -184,15 +184,15 @@ class _Runs:
         return np.asarray((terms * (self.weights if len(self.weights) == 1 else self.weights[runs])).sum(axis=1))
 
 
-def runs_at_a_time(n_objects: int, n_components: int) -> int:
+def runs_at_a_time(n_samples: int, n_components: int) -> int:
     """How many runs to give to `run_em`: as many as stay near the processor."""
-    return max(1, min(50, _NUMBERS_AT_A_TIME // (n_objects * n_components)))
+    return max(1, min(50, _NUMBERS_AT_A_TIME // (n_samples * n_components)))
 
 
 def posterior(X: FloatArray, mixtures: Mixture) -> tuple[FloatArray, FloatArray]:
-    """The log-density of each object, and the probabilities of the components, under each of several mixtures.
+    """The log-density of each sample, and the probabilities of the components, under each of several mixtures.
 
-    Objects that are a million standard deviations and more from all components get equal probabilities.
+    Samples that are a million standard deviations and more from all components get equal probabilities.
 
     Returns
     -------

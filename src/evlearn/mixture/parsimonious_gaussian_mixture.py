@@ -43,7 +43,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         one feature there are "E" and "V", equal and different variances, and of other names the first letter
         counts.
     tol : float, default=1e-6
-        An iteration that raises the mean log-likelihood of an object by less than this is the last.
+        An iteration that raises the mean log-likelihood of a sample by less than this is the last.
     max_iter : int, default=500
         The largest number of iterations of EM.
     n_init : int, default=4
@@ -94,9 +94,9 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
     component_numbers_ : list of int
         The numbers of components that were tried: the columns of `bic_table_`.
     lower_bound_ : float
-        The mean log-likelihood of an object.
+        The mean log-likelihood of a sample.
     log_likelihood_history_ : ndarray of shape (n_iterations + 1,)
-        The log-likelihood of all objects after each iteration; and before the first a lower bound of it, which is
+        The log-likelihood of all samples after each iteration; and before the first a lower bound of it, which is
         that of the responsibilities of the start.
     n_iter_ : int
         The number of iterations of the best start.
@@ -161,7 +161,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         y : object, default=None
             Not used; there for pipelines.
 
@@ -189,12 +189,12 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         return self
 
     def fit_predict(self, X: ArrayLike, y: object = None) -> NDArray[np.intp]:
-        """Fit, and give the most probable component of each object.
+        """Fit, and give the most probable component of each sample.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         y : object, default=None
             Not used; there for pipelines.
 
@@ -206,12 +206,12 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         return self.fit(X).predict(X)
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
-        """The most probable component of each object.
+        """The most probable component of each sample.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
 
         Returns
         -------
@@ -222,12 +222,12 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         return labels
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """The probabilities of the components, for each object.
+        """The probabilities of the components, for each sample.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
 
         Returns
         -------
@@ -237,12 +237,12 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         return self._posterior(X)[1]
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
-        """The log-density of each object.
+        """The log-density of each sample.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
 
         Returns
         -------
@@ -252,12 +252,12 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         return self._posterior(X)[0]
 
     def score(self, X: ArrayLike, y: object = None) -> float:
-        """The mean log-density of the objects.
+        """The mean log-density of the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         y : object, default=None
             Not used; there for pipelines.
 
@@ -276,7 +276,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
 
         Returns
         -------
@@ -292,7 +292,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
 
         Returns
         -------
@@ -302,7 +302,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         return float(2 * self.n_parameters_ - 2 * self.score_samples(X).sum())
 
     def sample(self, n_samples: int = 1) -> tuple[FloatArray, NDArray[np.intp]]:
-        """Draw objects from the mixture.
+        """Draw samples from the mixture.
 
         Parameters
         ----------
@@ -312,7 +312,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            The objects, component after component.
+            The samples, component after component.
         y : ndarray of shape (n_samples,)
             The components they were drawn from.
         """
@@ -347,7 +347,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         return {number: [_given_responsibilities(self.init, len(coordinates), number)]}
 
     def _choose(
-        self, candidates: dict[tuple[str, int], Candidate], n_objects: int, offset: float
+        self, candidates: dict[tuple[str, int], Candidate], n_samples: int, offset: float
     ) -> Trace[Fitted]:
         """The outcome of lowest BIC; `offset` leads back to the units of the data."""
         shape = len(self.covariance_models_), len(self.component_numbers_)
@@ -357,7 +357,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
                 outcome, reason = candidates[model, number]
                 if outcome is not None:
                     likelihood = outcome.objective - offset
-                    self.bic_table_[i, j] = bic(likelihood, model, outcome.state.mixture, n_objects)
+                    self.bic_table_[i, j] = bic(likelihood, model, outcome.state.mixture, n_samples)
                 if self.verbose:
                     value = reason if outcome is None else f"BIC {self.bic_table_[i, j]:.3f}"
                     print(f"{model}, {number} components: {value}")
@@ -373,15 +373,15 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
     def _refuse(self, reason: str) -> NoReturn:
         raise ValueError(
             f"no mixture could be fitted with covariance_models={self.covariance_models!r} and "
-            f"n_components={self.n_components!r}: {reason}. Remove constant attributes and sums of others, or try "
+            f"n_components={self.n_components!r}: {reason}. Remove constant features and sums of others, or try "
             "fewer components, a simpler model such as 'EII', or reg_covar=1e-6 times the variance of the data."
         )
 
-    def _publish(self, best: Trace[Fitted], n_objects: int, units: Units) -> None:
+    def _publish(self, best: Trace[Fitted], n_samples: int, units: Units) -> None:
         self.weights_, self.means_, self.covariances_ = units.mixture_from(best.state.mixture)
         self.n_parameters_ = n_free_parameters(self.model_, *self.means_.shape)
         self.log_likelihood_history_ = np.array(best.history)
-        self.lower_bound_ = float(best.objective / n_objects)
+        self.lower_bound_ = float(best.objective / n_samples)
         self.n_iter_ = best.n_iter
         self.converged_ = best.converged
         self._interrupted = best.interrupted
@@ -426,15 +426,15 @@ def _names_of(estimator: Any, features: Iterable[Any]) -> str:
     return ", ".join(f"feature {j}" if names is None else repr(str(names[j])) for j in features)
 
 
-def _numbers(n_components: Any, n_objects: int) -> list[int]:
+def _numbers(n_components: Any, n_samples: int) -> list[int]:
     several = isinstance(n_components, Iterable) and not isinstance(n_components, str)
     numbers = list(n_components) if several else [n_components]
     if not numbers:
         raise ValueError("n_components holds no number; give at least one.")
     for number in numbers:
         check_integer("n_components", number, 1)
-    if min(numbers) > n_objects:
-        raise ValueError(f"n_components={n_components!r} is more than the {n_objects} objects; give fewer.")
+    if min(numbers) > n_samples:
+        raise ValueError(f"n_components={n_components!r} is more than the {n_samples} samples; give fewer.")
     return list(dict.fromkeys(int(number) for number in numbers))
 
 
@@ -451,19 +451,19 @@ def _models(covariance_models: Any, n_features: int) -> list[str]:
     return list(dict.fromkeys(name[0] if n_features == 1 else name for name in names))
 
 
-def _given_responsibilities(init: Any, n_objects: int, number: int) -> FloatArray:
+def _given_responsibilities(init: Any, n_samples: int, number: int) -> FloatArray:
     given = check_array(init, ensure_2d=False, dtype=None, input_name="init")
     if given.ndim == 1:
         names, labels = np.unique(given, return_inverse=True)
-        if len(given) == n_objects and len(names) == number:
+        if len(given) == n_samples and len(names) == number:
             return np.eye(number)[labels]
-    elif given.shape == (n_objects, number):
+    elif given.shape == (n_samples, number):
         shares: FloatArray = given.astype(np.float64)
         if (shares >= 0).all() and np.allclose(shares.sum(axis=1), 1, rtol=0, atol=1e-6):
             return shares
     raise ValueError(
-        f"init must be labels of {n_objects} objects in {number} clusters, or probabilities of shape "
-        f"{(n_objects, number)} that are not negative and add up to one in each row, got shape {given.shape}."
+        f"init must be labels of {n_samples} samples in {number} clusters, or probabilities of shape "
+        f"{(n_samples, number)} that are not negative and add up to one in each row, got shape {given.shape}."
     )
 
 

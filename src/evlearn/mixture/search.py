@@ -74,9 +74,9 @@ def least_variances(X: FloatArray, starts: Sequence[FloatArray], share: float) -
     return np.zeros(X.shape[1]) if discrete.all() else np.asarray(share * np.where(discrete, whole, within))
 
 
-def bic(log_likelihood: float, model: str, mixture: Mixture, n_objects: int) -> float:
+def bic(log_likelihood: float, model: str, mixture: Mixture, n_samples: int) -> float:
     """The Bayesian information criterion, in the sign of scikit-learn: lower is better."""
-    return float(n_free_parameters(model, *mixture.means.shape) * np.log(n_objects) - 2 * log_likelihood)
+    return float(n_free_parameters(model, *mixture.means.shape) * np.log(n_samples) - 2 * log_likelihood)
 
 
 def simplest(model: str, number: int) -> str:
@@ -103,7 +103,7 @@ def _stopped(candidate: Candidate) -> Candidate:
 def _best_of_starts(
     X: FloatArray, starts: Sequence[FloatArray], model: str, number: int, settings: Settings
 ) -> Candidate:
-    best, reason = None, "there are fewer objects than components"
+    best, reason = None, "there are fewer samples than components"
     how = settings._asdict()
     floor = least_variances(X, starts, how.pop("variance_floor"))
     with one_blas_thread():

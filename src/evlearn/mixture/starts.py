@@ -11,7 +11,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from evlearn.utils.typing import FloatArray, IntArray
 
-# Ward's method looks at all pairs: of so many objects at most, and the others follow the nearest mean.
+# Ward's method looks at all pairs: of so many samples at most, and the others follow the nearest mean.
 WARD_OBJECTS = 2000
 
 
@@ -57,11 +57,11 @@ def _ward(X: FloatArray, numbers: Sequence[int], random: np.random.RandomState) 
 
 
 def _cut(tree: FloatArray, number: int) -> IntArray:
-    """Clusters numbered in the order of their first objects."""
+    """Clusters numbered in the order of their first samples."""
     from scipy.cluster.hierarchy import cut_tree, fcluster
 
     labels = fcluster(tree, number, criterion="maxclust")
-    if labels.max() < number:  # objects that are equally far apart: only the slower way cuts between them
+    if labels.max() < number:  # samples that are equally far apart: only the slower way cuts between them
         labels = cut_tree(tree, n_clusters=number)[:, 0]
     first, inverse = np.unique(labels, return_index=True, return_inverse=True)[1:]
     return np.asarray(first.argsort().argsort()[inverse], dtype=np.intp)
@@ -75,7 +75,7 @@ def _nearest_mean(X: FloatArray, chosen: IntArray, labels: IntArray, number: int
 
 def _k_means(X: FloatArray, numbers: Sequence[int], random: Any) -> dict[int, IntArray]:
     with warnings.catch_warnings():
-        # Fewer distinct objects than clusters: the empty cluster is noticed later.
+        # Fewer distinct samples than clusters: the empty cluster is noticed later.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return {
             number: KMeans(number, n_init=1, random_state=random).fit(X).labels_.astype(np.intp)

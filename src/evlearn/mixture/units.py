@@ -28,11 +28,11 @@ class Units(NamedTuple):
         data = data.astype(np.float64, copy=False)
         scale = _power_of_two(data)
         constant = (data == data[0]).all(axis=0)
-        # Without rounding where an attribute is constant: there its variance has to be zero.
+        # Without rounding where a feature is constant: there its variance has to be zero.
         return cls(np.where(constant, data[0], data.mean(axis=0)), scale)
 
     def to(self, data: FloatArray) -> FloatArray:
-        """Objects in these units."""
+        """Samples in these units."""
         with np.errstate(over="ignore"):
             return np.asarray((data.astype(np.float64, copy=False) - self.centre) / self.scale)
 

@@ -1,4 +1,4 @@
-"""What may be asked of a sample: curves over the values of a parameter."""
+"""What may be asked of a subsample: curves over the values of a parameter."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -10,11 +10,11 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score, pairwise_distances, silhouette_score
 
 from evlearn.cluster import EVCLUS, EKNNClus, delta_bel
-from evlearn.model_selection.samples import Sample
 from evlearn.model_selection.selection import NUMBERS, VOTES, Rule, choose
+from evlearn.model_selection.subsamples import Subsample
 from evlearn.utils.typing import FloatArray
 
-# Of more objects, silhouettes and held-out pairs are those of so many.
+# Of more samples, silhouettes and held-out pairs are those of so many.
 _MOST_OBJECTS = 2000
 # The quantile that found the right numbers most often; see the guide.
 _EKNNCLUS_Q = 0.9
@@ -33,36 +33,36 @@ class Criterion:
     fewest : int
         The smallest number of clusters that it can judge.
     by_value : callable or None
-        What a sample says about one value: a function of the sample, the parameter's name and its value.
+        What a subsample says about one value: a function of the subsample, the parameter's name and its value.
     at_once : callable or None
-        What a sample says about all numbers of clusters: a function of the sample and the numbers.
+        What a subsample says about all numbers of clusters: a function of the subsample and the numbers.
     """
 
     label: str
     rule: Rule
     fewest: int
-    by_value: Callable[[Sample, str, Any], float] | None = None
-    at_once: Callable[[Sample, Sequence[int]], FloatArray] | None = None
+    by_value: Callable[[Subsample, str, Any], float] | None = None
+    at_once: Callable[[Subsample, Sequence[int]], FloatArray] | None = None
 
 
-def nonspecificity(sample: Sample, name: str, value: Any) -> float:
+def nonspecificity(sample: Subsample, name: str, value: Any) -> float:
     """How much the partition leaves open, on average."""
     fitted = sample.fit(**{name: value})
     return float(_needed(fitted, "credal_partition_", "nonspecificity").nonspecificity())
 
 
-def objective(sample: Sample, name: str, value: Any) -> float:
+def objective(sample: Subsample, name: str, value: Any) -> float:
     """What the method minimises."""
     return float(_needed(sample.fit(**{name: value}), "objective_", "objective"))
 
 
-def bic(sample: Sample, name: str, value: Any) -> float:
+def bic(sample: Subsample, name: str, value: Any) -> float:
     """The Bayesian information criterion of a mixture."""
     return float(_needed(sample.fit(**{name: value}), "bic", "bic")(sample.data))
 
 
-def silhouette(sample: Sample, name: str, value: Any) -> float:
-    """How much nearer objects are to their own cluster than to the next one, on average."""
+def silhouette(sample: Subsample, name: str, value: Any) -> float:
+    """How much nearer samples are to their own cluster than to the next one, on average."""
     labels = _labels(sample, name, value, "silhouette")
     if labels is None or not 2 <= len(np.unique(labels)) < len(labels):
         return float("nan")
@@ -73,8 +73,8 @@ def silhouette(sample: Sample, name: str, value: Any) -> float:
     return float(silhouette_score(data, labels, metric=sample.metric, sample_size=size, random_state=sample.seed))
 
 
-def stability(sample: Sample, name: str, value: Any) -> float:
-    """How alike the clusters of two samples are: the adjusted Rand index of the objects that are in both."""
+def stability(sample: Subsample, name: str, value: Any) -> float:
+    """How alike the clusters of two subsamples are: the adjusted Rand index of the samples that are in both."""
     twin = sample.twin()
     first, second = (_labels(one, name, value, "stability") for one in (sample, twin))
     if first is None or second is None:
@@ -86,8 +86,8 @@ def stability(sample: Sample, name: str, value: Any) -> float:
     return float(adjusted_rand_score(*shared))
 
 
-def held_out_stress(sample: Sample, name: str, value: Any) -> float:
-    """How well masses predicted for objects outside the sample explain the dissimilarities between these."""
+def held_out_stress(sample: Subsample, name: str, value: Any) -> float:
+    """How well masses predicted for samples outside the subsample explain the dissimilarities between these."""
     if not isinstance(sample.estimator, EVCLUS):
         raise ValueError(
             f'criterion="stress" is that of EVCLUS, got {sample.estimator!r}; give EVCLUS, or {_OTHERS}'
@@ -95,7 +95,7 @@ def held_out_stress(sample: Sample, name: str, value: Any) -> float:
     others = sample.left_out[:_MOST_OBJECTS]
     if len(others) < 2:
         raise ValueError(
-            'criterion="stress" needs objects that are left out of the samples; give a sample_size below 1.0.'
+            'criterion="stress" needs samples that are left out of the subsamples; give a sample_size below 1.0.'
         )
     fitted = sample.fit(**{name: value})
     masses = fitted.predict_mass(sample.take(others, sample.rows)).masses
@@ -108,31 +108,31 @@ def held_out_stress(sample: Sample, name: str, value: Any) -> float:
     return float(((conflicts - targets) ** 2).sum() / (targets**2).sum())
 
 
-def peaks(sample: Sample, numbers: Sequence[int]) -> FloatArray:
+def peaks(sample: Subsample, numbers: Sequence[int]) -> FloatArray:
     """How far the scores of the δ-Bel graph fall after each number of peaks."""
     gaps = delta_bel(sample.data, metric=sample.metric).gaps
     told = np.where(gaps > 0, gaps, np.nan)
     return np.array([told[number - 1] if number <= len(told) else np.nan for number in numbers])
 
 
-def eknnclus(sample: Sample, numbers: Sequence[int]) -> FloatArray:
+def eknnclus(sample: Subsample, numbers: Sequence[int]) -> FloatArray:
     """The number of clusters that nearest neighbours agree on."""
     given = isinstance(sample.estimator, EKNNClus)
     model = clone(sample.estimator) if given else EKNNClus(q=_EKNNCLUS_Q, n_init=1, metric=sample.metric)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="all objects are in one cluster")
+        warnings.filterwarnings("ignore", message="all samples are in one cluster")
         found = model.set_params(random_state=sample.seed).fit(sample.data).n_clusters_
     return _vote(np.equal(numbers, found))
 
 
-def vote(criterion: Criterion, sample: Sample, numbers: Sequence[int]) -> FloatArray:
+def vote(criterion: Criterion, sample: Subsample, numbers: Sequence[int]) -> FloatArray:
     """What a criterion chooses, and no more."""
     assert criterion.at_once is not None
     chosen = choose(np.asarray(numbers), criterion.at_once(sample, numbers), criterion.rule)
     return _vote([place == chosen for place in range(len(numbers))])
 
 
-def _labels(sample: Sample, name: str, value: Any, criterion: str) -> Any:
+def _labels(sample: Subsample, name: str, value: Any, criterion: str) -> Any:
     """The labels of a fit; None if there are fewer clusters than it was to find."""
     labels = np.asarray(_needed(sample.fit(**{name: value}), "labels_", criterion))
     return None if name in NUMBERS and len(np.unique(labels)) < value else labels

@@ -1,4 +1,4 @@
-"""One mechanism for numbers of clusters and for other parameters: samples, values, a criterion."""
+"""One mechanism for numbers of clusters and for other parameters: subsamples, values, a criterion."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from evlearn.cluster import BootClus
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.model_selection.criteria import CRITERIA, Criterion, vote
-from evlearn.model_selection.samples import Sample, draw_samples
 from evlearn.model_selection.selection import NUMBERS, VOTES, ParameterSelection, check_enough
+from evlearn.model_selection.subsamples import Subsample, draw_subsamples
 from evlearn.partition.estimators import split_pipeline
 from evlearn.utils.convergence import warn_caller
 from evlearn.utils.parallel import run_jobs
@@ -39,14 +39,14 @@ def select_n_clusters(
 ) -> ParameterSelection:
     """How many clusters there are, and how sure that is.
 
-    Samples of the data are drawn, and each chooses a number. The number that most of them chose is suggested, and
-    the share of samples that chose it tells how far to rely on it.
+    Subsamples of the data are drawn, and each chooses a number. The number that most of them chose is suggested;
+    the share of subsamples that chose it tells how far to rely on it.
 
     Parameters
     ----------
     estimator : estimator
         The clusterer, or the mixture, for which a number is looked for: ours, or one of scikit-learn; also at the
-        end of a pipeline, whose other steps are fitted once to all objects. Clones are fitted; it stays as it is.
+        end of a pipeline, whose other steps are fitted once to all samples. Clones are fitted; it stays as it is.
     X : array-like or whatever its ``fit`` takes
         The data, or dissimilarities. An iterator can be read only once and is refused.
     n_clusters : iterable of int, default=range(2, 11)
@@ -54,20 +54,20 @@ def select_n_clusters(
     criterion : str, default="auto"
         "auto": a vote of the next two, which look at the data alone. "peaks": how far the scores of the δ-Bel
         graph fall after so many peaks. "eknnclus": the number of clusters that EK-NNclus finds. The others fit the
-        estimator: "stability": how alike the clusters of two samples are; "silhouette": how much nearer objects
+        estimator: "stability": how alike the clusters of two subsamples are; "silhouette": how much nearer samples
         are to their own cluster than to the next; "nonspecificity": how much the partition leaves open;
         "bic": the Bayesian information criterion of mixtures and `BootClus`; "stress": how well `EVCLUS` explains
-        dissimilarities between objects that it has not seen, at its elbow; "objective": the elbow of what the
+        dissimilarities between samples that it has not seen, at its elbow; "objective": the elbow of what the
         method minimises.
     n_repeats : int, default=20
-        How many samples.
+        How many subsamples.
     sample_size : "auto", float or int, default="auto"
-        How many objects a sample has, or which share of all. "auto" is four of five, but at most 5000; 1.0 takes
-        all objects each time.
+        How many samples a subsample has, or which share of all. "auto" is four of five, but at most 5000; 1.0
+        takes all samples each time.
     fit_params : mapping or None, default=None
         More arguments of ``fit``, such as constraints, with ``sample_size=1.0``.
     random_state : int, RandomState instance or None, default=None
-        The seed of samples, and of the estimator in each. None draws afresh, and leaves the estimator its own.
+        The seed of subsamples, and of the estimator in each. None draws afresh, and leaves the estimator its own.
     n_jobs : int or None, default=None
         How many fits at the same time, by processes or what ``joblib.parallel_config`` says. The result does not
         depend on it.
@@ -77,7 +77,7 @@ def select_n_clusters(
     Returns
     -------
     ParameterSelection
-        The curves, the choice, and how many samples agree.
+        The curves, the choice, and how many subsamples agree.
 
     See Also
     --------
@@ -86,7 +86,7 @@ def select_n_clusters(
 
     Notes
     -----
-    Ctrl-C ends the search; samples that are complete by then are kept, if there are any.
+    Ctrl-C ends the search; subsamples that are complete by then are kept, if there are any.
 
     Examples
     --------
@@ -143,14 +143,14 @@ def select_parameter(
     criterion : str, default="nonspecificity"
         As for `select_n_clusters`. "auto", "peaks" and "eknnclus" are for numbers of clusters only.
     n_repeats : int, default=20
-        How many samples.
+        How many subsamples.
     sample_size : "auto", float or int, default="auto"
-        How many objects a sample has, or which share of all. "auto" is four of five, but at most 5000; 1.0 takes
-        all objects each time.
+        How many samples a subsample has, or which share of all. "auto" is four of five, but at most 5000; 1.0
+        takes all samples each time.
     fit_params : mapping or None, default=None
         More arguments of ``fit``, such as constraints, with ``sample_size=1.0``.
     random_state : int, RandomState instance or None, default=None
-        The seed of samples, and of the estimator in each. None draws afresh, and leaves the estimator its own.
+        The seed of subsamples, and of the estimator in each. None draws afresh, and leaves the estimator its own.
     n_jobs : int or None, default=None
         How many fits at the same time, by processes or what ``joblib.parallel_config`` says. The result does not
         depend on it.
@@ -160,7 +160,7 @@ def select_parameter(
     Returns
     -------
     ParameterSelection
-        The curves, the choice, and how many samples agree.
+        The curves, the choice, and how many subsamples agree.
 
     See Also
     --------
@@ -186,7 +186,7 @@ def select_parameter(
     _check_parameter(clusterer, name, criterion)
     tried = np.sort(check_values(values, name, max(one.fewest for one in asked)))
     check_enough(range(len(tried)), asked[0].rule, tried, name)
-    samples = draw_samples(
+    samples = draw_subsamples(
         clusterer,
         data,
         n_repeats=n_repeats,
@@ -201,8 +201,8 @@ def select_parameter(
     return ParameterSelection(name, tried, curves, label, asked[0].rule)
 
 
-def _tasks(samples: list[Sample], name: str, values: list[Any], asked: list[Criterion]) -> list[Any]:
-    """Calls that each give a whole curve, or one point of it, sample after sample."""
+def _tasks(samples: list[Subsample], name: str, values: list[Any], asked: list[Criterion]) -> list[Any]:
+    """Calls that each give a whole curve, or one point of it, subsample after subsample."""
     if len(asked) > 1:
         return [delayed(vote)(one, sample, values) for sample in samples for one in asked]
     (one,) = asked

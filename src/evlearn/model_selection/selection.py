@@ -1,4 +1,4 @@
-"""What a selection found: curves of a criterion, one for each sample of the data, and the choice."""
+"""What a selection found: curves of a criterion, one for each subsample of the data, and the choice."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -10,7 +10,7 @@ from evlearn.utils.typing import FloatArray, IntArray
 
 #: What estimators call their number of clusters.
 NUMBERS = ("n_clusters", "n_components")
-#: The criterion of curves that are one for what a sample chose, and zero elsewhere.
+#: The criterion of curves that are one for what a subsample chose, and zero elsewhere.
 VOTES = "share of votes"
 #: Which place of a curve is suggested.
 Rule: TypeAlias = Literal["smallest", "largest", "last_largest", "elbow"]
@@ -21,8 +21,8 @@ RULES = get_args(Rule)
 class ParameterSelection:
     """A criterion for each value of a parameter, and the value that it suggests; made by `select_n_clusters`.
 
-    Each sample of the data has a curve of its own, and chooses a value. The suggestion is the value that most of
-    them chose, the first of equals. It is a hint and no proof: where samples disagree, look at the curve.
+    Each subsample of the data has a curve of its own, and chooses a value. The suggestion is the value that most
+    of them chose, the first of equals. It is a hint and no proof: where subsamples disagree, look at the curve.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class ParameterSelection:
     values : ndarray of shape (n_values,)
         Its values, in ascending order.
     curves : ndarray of shape (n_curves, n_values)
-        The criterion in each sample; NaN where it is not known.
+        The criterion in each subsample; NaN where it is not known.
     criterion : str
         What the curves are.
     rule : {"smallest", "largest", "last_largest", "elbow"}
@@ -50,29 +50,29 @@ class ParameterSelection:
 
     @property
     def choices(self) -> list[Any]:
-        """The value that each sample chose; None where it suggests none of them."""
+        """The value that each subsample chose; None where it suggests none of them."""
         found = (choose(self.values, curve, self.rule) for curve in self.curves)
         return [None if place is None else self.values[place].item() for place in found]
 
     @property
     def votes(self) -> IntArray:
-        """How many samples chose each value."""
+        """How many subsamples chose each value."""
         found = [place for curve in self.curves if (place := choose(self.values, curve, self.rule)) is not None]
         return np.bincount(found, minlength=len(self.values)).astype(np.intp)
 
     @property
     def shares(self) -> FloatArray:
-        """The share of samples that chose each value; with those that suggest none of them, the sum is one."""
+        """The share of subsamples that chose each value; with those that suggest none of them, the sum is one."""
         return np.asarray(self.votes / len(self.curves))
 
     @property
     def best(self) -> Any:
-        """The value that most samples chose, the first of equals; None where no sample chose one."""
+        """The value that most subsamples chose, the first of equals; None where no subsample chose one."""
         return self.values[self.votes.argmax()].item() if self.votes.any() else None
 
     @property
     def confidence(self) -> float:
-        """The share of samples that chose the best value: how far the suggestion can be relied on."""
+        """The share of subsamples that chose the best value: how far the suggestion can be relied on."""
         return float(self.shares.max())
 
     @property

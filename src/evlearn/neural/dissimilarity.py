@@ -1,4 +1,4 @@
-"""How unlike objects are, and the target conflicts that follow from it."""
+"""How unlike samples are, and the target conflicts that follow from it."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _SCALE_SAMPLE = 2000
 
 
 class Dissimilarity:
-    """How unlike objects are: a matrix, a metric, a function, or the distance of what a transformer makes of them.
+    """How unlike samples are: a matrix, a metric, a function, or the distance of what a transformer makes of them.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Dissimilarity:
         return rows if self._transformer is None else np.asarray(self._transformer.transform(rows))
 
     def square(self, indices: IntArray, rows: FloatArray) -> FloatArray:
-        """The dissimilarities of some objects with each other."""
+        """The dissimilarities of some samples with each other."""
         if self._matrix is not None:
             return np.asarray(self._matrix[np.ix_(indices, indices)], dtype=np.float64)
         if self._function is not None:
@@ -68,7 +68,7 @@ def make_dissimilarity(rows: Rows, given: Any, metric: Any) -> Dissimilarity:
     matrix = np.asarray(given)
     if matrix.shape != (len(rows), len(rows)):
         raise ValueError(
-            f"dissimilarities must be a square matrix of the {len(rows)} objects, a function of two sets of "
+            f"dissimilarities must be a square matrix of the {len(rows)} samples, a function of two sets of "
             f"rows or a fitted transformer, got an array of shape {matrix.shape}."
         )
     if matrix.dtype.kind not in "fiub" or not np.isfinite(matrix).all():
@@ -85,7 +85,7 @@ def make_transform(
     d0_quantile: float,
     random: np.random.RandomState,
 ) -> Transform:
-    """From dissimilarities to target conflicts, by a quantile of those of some objects."""
+    """From dissimilarities to target conflicts, by a quantile of those of some samples."""
     chosen = some(len(rows), _SCALE_SAMPLE, random)
     sample = take(rows, chosen)
     check_range("X", np.asarray(sample, dtype=np.float64), fitting=True)

@@ -32,7 +32,7 @@ class Gather(torch.autograd.Function):
     def forward(ctx: Any, masses: Tensor, sizes: list[int]) -> Tensor:
         """Collect the masses."""
         ctx.sizes = sizes
-        # A sum, because processes have different numbers of objects, and gathering wants equal ones.
+        # A sum, because processes have different numbers of samples, and gathering wants equal ones.
         everybody = masses.new_zeros((sum(sizes), masses.shape[1]))
         start = sum(sizes[: dist.get_rank()])
         everybody[start : start + len(masses)] = masses

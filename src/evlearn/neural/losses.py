@@ -1,6 +1,6 @@
 r"""What a network is trained for.
 
-The loss of a set of objects is the mean, over its pairs, of :math:`(m_i^TCm_j-\delta_{ij})^2`: how far conflicts
+The loss of a set of samples is the mean, over its pairs, of :math:`(m_i^TCm_j-\delta_{ij})^2`: how far conflicts
 are from their targets. Constraints add :math:`\frac\xi{2(|ML|+|CL|)}[\sum_{ML}m_i^TQm_j+\sum_{CL}(2-m_i^TQm_j)]`,
 labels share the loss with :math:`\nu\sum_l(pl_{il}-y_{il})^2`, and :math:`\frac\lambda2` times the size of the
 weights holds these back.
@@ -31,8 +31,6 @@ class Losses:
         The weight of constraints.
     label_weight : float
         The weight of labels.
-    label_mean : bool
-        Whether labels count for the mean over clusters, as in R, or for the sum.
     l2 : float
         The weight of the size of the weights.
     """
@@ -42,7 +40,6 @@ class Losses:
     contour: Tensor
     xi: float = 0.0
     label_weight: float = 0.0
-    label_mean: bool = False
     l2: float = 0.0
 
     @classmethod
@@ -55,14 +52,14 @@ class Losses:
         conflict = tensor(focal_sets.conflict_matrix.copy())
         apart = 1 + conflict - tensor(focal_sets.emptiness_matrix.copy())
         apart = apart - tensor(focal_sets.same_singleton_matrix.copy())
-        return cls(conflict, apart, tensor(focal_sets.membership.copy()), **settings)  # type: ignore[arg-type]
+        return cls(conflict, apart, tensor(focal_sets.membership.copy()), **settings)
 
     def all_pairs(self, masses: Tensor, targets: Tensor) -> Tensor:
         """The mean over all pairs."""
         return self.share_of_pairs(masses, masses, targets, 0)
 
     def share_of_pairs(self, own: Tensor, everybody: Tensor, targets: Tensor, start: int) -> Tensor:
-        """The share that some objects have in the mean over all pairs."""
+        """The share that some samples have in the mean over all pairs."""
         n = len(everybody)
         squares = (own @ self.conflict @ everybody.T - targets) ** 2
         return (squares.sum() - squares.diagonal(offset=start).sum()) / (n * (n - 1))
@@ -85,8 +82,7 @@ class Losses:
         """How far plausibilities are from labels."""
         known = torch.zeros(len(masses), self.contour.shape[1], dtype=masses.dtype, device=masses.device)
         known[torch.arange(len(masses), device=masses.device), clusters] = 1
-        squares = (masses @ self.contour - known) ** 2
-        return squares.mean() if self.label_mean else squares.sum() / len(masses)
+        return ((masses @ self.contour - known) ** 2).sum() / len(masses)
 
     def weights(self, network: nn.Module) -> Tensor | float:
         """The penalty of large weights."""

@@ -17,7 +17,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
-from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks import Rows
 from evlearn.blocks.open import is_elsewhere
@@ -36,7 +35,7 @@ from evlearn.neural.model import NeuralModel
 from evlearn.neural.network import LINKS, EvidentialNetwork, OutlierLink, draw_weights, layers
 from evlearn.neural.objects import ArrayObjects, Objects, RowObjects
 from evlearn.neural.problem import Problem
-from evlearn.neural.reading import Reader, make_reader, some, take
+from evlearn.neural.reading import make_reader, some, take
 from evlearn.neural.side_information import Known, find_guides, read_known
 from evlearn.neural.starts import example_masses, imitate
 from evlearn.neural.training import Batches, Best, known_loss, own_draws, train_in_batches, train_whole
@@ -56,7 +55,7 @@ _DENSE = 16  # times as many pairs as are needed: then a matrix of all pairs is 
 
 
 class NNEVCLUS(RowwiseClusterer):
-    r"""Evidential clustering with a neural network: the more alike two objects, the less their masses conflict.
+    r"""Evidential clustering with a neural network: the more alike two samples, the less their masses conflict.
 
     The loss is that of `evlearn.cluster.EVCLUS`, but masses are what a network makes of the features. It
     therefore predicts at once, learns from any number of rows, takes labels and constraints, and any network of
@@ -72,12 +71,10 @@ class NNEVCLUS(RowwiseClusterer):
         together; "pairs": also all pairs, for up to ten clusters or so; "full": all sets, for up to five.
     include_omega : bool, default=True
         Whether the set of all clusters belongs to "simple" and "pairs".
-    network : torch.nn.Module or None, default=None
-        The network: from rows of inputs to one number for each focal set. It is copied, and its weights are drawn
-        anew. None makes layers with ReLU.
-    hidden_layer_sizes : sequence of int or None, default=None
-        The sizes of hidden layers of the network that None makes; None means one layer with one and a half times
-        as many units as there are focal sets.
+    network : None, sequence of int or torch.nn.Module, default=None
+        The sizes of hidden layers with ReLU; None means one layer with one and a half times as many units as there
+        are focal sets. Or a network of your own, from rows of inputs to one number for each focal set. It is
+        copied, and its weights are drawn anew.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
@@ -86,28 +83,24 @@ class NNEVCLUS(RowwiseClusterer):
     dissimilarity_transform : {"exponential", "linear", "rank"} or callable, default="exponential"
         How dissimilarities become target conflicts, see `evlearn.cluster.EVCLUS`.
     d0 : float or None, default=None
-        The dissimilarity from which objects are almost surely in different clusters. None takes a quantile.
+        The dissimilarity from which samples are almost surely in different clusters. None takes a quantile.
     d0_quantile : float, default=0.9
         The quantile of the dissimilarities that None takes. Lower it for many clusters.
     n_partners : int, "all" or array-like of int of shape (n_samples, k), default="all"
-        With all objects at once: how many others each object is compared with, or which ones.
+        With all samples at once: how many others each sample is compared with, or which ones.
     solver : {"auto", "lbfgs", "adam", "rmsprop"}, default="auto"
-        "lbfgs" and "adam" look at all objects at once; "rmsprop" at mini-batches. "auto" takes "lbfgs" for up to
-        1000 objects, and "rmsprop" for more.
+        "lbfgs" and "adam" look at all samples at once; "rmsprop" at mini-batches. "auto" takes "lbfgs" for up to
+        1000 samples, and "rmsprop" for more.
     batch_size : int or "auto", default="auto"
-        How many objects a mini-batch has; all pairs of these are compared. "auto" is a tenth of the objects, and
+        How many samples a mini-batch has; all pairs of these are compared. "auto" is a tenth of the samples, and
         at most 250.
     learning_rate : float or "auto", default="auto"
         The step of "adam" and "rmsprop", which halves it when the loss no longer falls. "auto" is 0.005, and 0.001
         for a given `network`.
-    rho : float, default=0.9
-        How long "rmsprop" remembers squared gradients.
-    eps : float, default=1e-08
-        What "rmsprop" adds to their root.
     l2 : float, default=0.0
         How much large weights are discouraged.
     validation_fraction : float, default=0.0
-        With "rmsprop": the share of objects that is held out; the weights with the least loss of their pairs are
+        With "rmsprop": the share of samples that is held out; the weights with the least loss of their pairs are
         kept. 0 holds out none, and the loss of training decides.
     patience : int, default=20
         With "rmsprop": how many epochs may pass without a better loss.
@@ -123,13 +116,11 @@ class NNEVCLUS(RowwiseClusterer):
         another (four times, divided by the mean squared target).
     label_weight : float, default=0.5
         The weight of labels, where there are any, between 0 and 1.
-    label_reduction : {"sum", "mean"}, default="sum"
-        Whether the squared errors of labels are summed over clusters, as in the paper, or averaged, as in R.
     guide : {"auto", "peaks", "evclus"} or None, default="auto"
-        Objects that serve as labels where none are given, one for each cluster: peaks of belief, or those that a
+        Samples that serve as labels where none are given, one for each cluster: peaks of belief, or those that a
         fit of EVCLUS is surest of. "auto" takes peaks from ten clusters on; None does without.
     init : {"evclus", "random"}, default="evclus"
-        Where to start: from weights that imitate a fit of EVCLUS to some of the objects, or from random ones.
+        Where to start: from weights that imitate a fit of EVCLUS to some of the samples, or from random ones.
     standardize : bool, default=True
         Whether features are brought to mean 0 and deviation 1 for the network. Dissimilarities are not changed.
     n_init : int, default=1
@@ -166,7 +157,7 @@ class NNEVCLUS(RowwiseClusterer):
     credal_partition_ : CredalPartition
         The result, for data in memory or with `masses_file`.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each object; a Dask array for Dask collections.
+        The most plausible cluster of each sample; a Dask array for Dask collections.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
         The masses, read-only.
     focal_sets_ : FocalSets
@@ -184,9 +175,9 @@ class NNEVCLUS(RowwiseClusterer):
     converged_ : bool
         Whether the training settled.
     conflict_, transformed_dissimilarities_ : ndarray
-        Conflicts and targets of the pairs of at most 300 objects, for a Shepard diagram.
+        Conflicts and targets of the pairs of at most 300 samples, for a Shepard diagram.
     n_features_in_ : int
-        The number of features, or of objects if `metric` is "precomputed".
+        The number of features, or of samples if `metric` is "precomputed".
     feature_names_in_ : ndarray of str
         The names of the features, where X has any.
 
@@ -214,8 +205,7 @@ class NNEVCLUS(RowwiseClusterer):
         *,
         focal_sets: Literal["simple", "pairs", "full"] | FocalSetsLike = "simple",
         include_omega: bool = True,
-        network: nn.Module | None = None,
-        hidden_layer_sizes: Sequence[int] | None = None,
+        network: Sequence[int] | nn.Module | None = None,
         metric: Metric = "euclidean",
         n_components: int = 10,
         dissimilarity_transform: TransformKind = "exponential",
@@ -225,8 +215,6 @@ class NNEVCLUS(RowwiseClusterer):
         solver: Literal["auto", "lbfgs", "adam", "rmsprop"] = "auto",
         batch_size: int | Literal["auto"] = "auto",
         learning_rate: float | Literal["auto"] = "auto",
-        rho: float = 0.9,
-        eps: float = 1e-8,
         l2: float = 0.0,
         validation_fraction: float = 0.0,
         patience: int = 20,
@@ -234,7 +222,6 @@ class NNEVCLUS(RowwiseClusterer):
         outlier_link: Literal["r", "paper"] = "r",
         xi: float = 0.5,
         label_weight: float = 0.5,
-        label_reduction: Literal["sum", "mean"] = "sum",
         guide: Literal["auto", "peaks", "evclus"] | None = "auto",
         init: Literal["evclus", "random"] = "evclus",
         standardize: bool = True,
@@ -253,7 +240,6 @@ class NNEVCLUS(RowwiseClusterer):
         self.focal_sets = focal_sets
         self.include_omega = include_omega
         self.network = network
-        self.hidden_layer_sizes = hidden_layer_sizes
         self.metric = metric
         self.n_components = n_components
         self.dissimilarity_transform = dissimilarity_transform
@@ -263,8 +249,6 @@ class NNEVCLUS(RowwiseClusterer):
         self.solver = solver
         self.batch_size: Any = batch_size
         self.learning_rate = learning_rate
-        self.rho = rho
-        self.eps = eps
         self.l2 = l2
         self.validation_fraction = validation_fraction
         self.patience = patience
@@ -272,7 +256,6 @@ class NNEVCLUS(RowwiseClusterer):
         self.outlier_link = outlier_link
         self.xi = xi
         self.label_weight = label_weight
-        self.label_reduction = label_reduction
         self.guide = guide
         self.init = init
         self.standardize = standardize
@@ -307,9 +290,9 @@ class NNEVCLUS(RowwiseClusterer):
         y : None, default=None
             Not used; present for scikit-learn's conventions.
         labels : array-like of shape (n_samples,), default=None
-            The clusters of some objects; -1, NaN or None for the others.
+            The clusters of some samples; -1, NaN or None for the others.
         constraints : PairwiseConstraints, default=None
-            Pairs of objects that must, or cannot, be in the same cluster.
+            Pairs of samples that must, or cannot, be in the same cluster.
         dissimilarities : array-like, callable or transformer, default=None
             What the conflicts should match, if that is not the distance of the features: a square matrix; a
             function of two sets of rows that gives their matrix; or a fitted transformer, such as those of
@@ -324,7 +307,7 @@ class NNEVCLUS(RowwiseClusterer):
         with one_torch_thread(), torch.inference_mode(False), self._opened(X, reset=True) as rows:
             self._train(X, rows, labels, constraints, dissimilarities)
         if not is_elsewhere(X):
-            self._name_objects(X)
+            self._name_samples(X)
         return self
 
     # The data
@@ -338,15 +321,13 @@ class NNEVCLUS(RowwiseClusterer):
         for name in ("xi", "l2", "tol"):
             check_real(name, getattr(self, name), 0)
         check_real("learning_rate", self.learning_rate, 0, open_low=True, or_auto=True)
-        check_real("eps", self.eps, 0, open_low=True)
-        for name in ("label_weight", "rho", "validation_fraction"):
+        for name in ("label_weight", "validation_fraction"):
             check_real(name, getattr(self, name), 0, 1)
         check_real("d0_quantile", self.d0_quantile, 0, 1, open_low=True)
         if self.d0 is not None:
             check_real("d0", self.d0, 0, open_low=True)
         check_choice("solver", self.solver, ("auto", "lbfgs", "adam", "rmsprop"))
         check_choice("outlier_link", self.outlier_link, LINKS)
-        check_choice("label_reduction", self.label_reduction, ("sum", "mean"))
         check_choice("dtype", self.dtype, ("auto", "float32", "float64"))
         if self.guide is not None:
             check_choice("guide", self.guide, ("auto", "peaks", "evclus"))
@@ -357,12 +338,13 @@ class NNEVCLUS(RowwiseClusterer):
             check_choice("n_partners", self.n_partners, ("all",))
         elif np.ndim(self.n_partners) != 2:
             check_integer("n_partners", self.n_partners, 1)
-        for size in np.atleast_1d([] if self.hidden_layer_sizes is None else self.hidden_layer_sizes):
-            check_integer("hidden_layer_sizes", size, 1)
+        if isinstance(self.network, str):
+            raise TypeError(f"network must be sizes of layers or a torch.nn.Module, got {self.network!r}.")
+        if not isinstance(self.network, nn.Module):
+            for size in np.atleast_1d([] if self.network is None else self.network):
+                check_integer("network", size, 1)
         if isinstance(self.focal_sets, str):
             check_choice("focal_sets", self.focal_sets, ("simple", "pairs", "full"))
-        if self.network is not None and not isinstance(self.network, nn.Module):
-            raise TypeError(f"network must be a torch.nn.Module or None, got {type(self.network).__name__}.")
         if self.checkpoint is not None and (self.n_init > 1 or not isinstance(self.random_state, int)):
             raise ValueError(
                 f"checkpoint needs n_init=1 and a number as random_state, got n_init={self.n_init} and "
@@ -394,7 +376,7 @@ class NNEVCLUS(RowwiseClusterer):
         best: tuple[Trace[Best], EvidentialNetwork] | None = None
         for seed in random.randint(np.iinfo(np.int32).max, size=self.n_init):
             draws = own_draws(int(seed), problem.losses.conflict.device)
-            with nullcontext() if self.network is None else draws:
+            with draws if isinstance(self.network, nn.Module) else nullcontext():
                 network = self._make_network(problem, int(seed))
                 if self.init == "evclus":
                     imitate(network, problem.objects, *example_masses(problem, np.random.RandomState(seed)))
@@ -456,13 +438,12 @@ class NNEVCLUS(RowwiseClusterer):
             like,
             xi=float(self.xi),
             label_weight=float(self.label_weight),
-            label_mean=self.label_reduction == "mean",
             l2=float(self.l2),
         )
         return Problem(rows, reader, dissimilarity, transform, focal_sets, known, objects, losses)
 
     def _guided(self, rows: Rows, known: Known, random: np.random.RandomState) -> Known:
-        """What is known, with one object for each cluster as a label, if that is asked for."""
+        """What is known, with one sample for each cluster as a label, if that is asked for."""
         guide = self.guide
         if guide == "auto":
             guide = "peaks" if self.n_clusters >= _GUIDE_FROM else None
@@ -481,14 +462,14 @@ class NNEVCLUS(RowwiseClusterer):
         )
         return replace(known, labelled=chosen[found], clusters=np.arange(self.n_clusters))
 
-    def _solver(self, n_objects: int, elsewhere: bool) -> str:
+    def _solver(self, n_samples: int, elsewhere: bool) -> str:
         if self.solver == "auto":
-            return "lbfgs" if n_objects <= _WHOLE_UP_TO and not elsewhere else "rmsprop"
+            return "lbfgs" if n_samples <= _WHOLE_UP_TO and not elsewhere else "rmsprop"
         if elsewhere and self.solver != "rmsprop":
             raise ValueError(f"solver={self.solver!r} needs data in memory; use solver='rmsprop'.")
-        if n_objects > _WHOLE_AT_MOST and self.solver != "rmsprop":
+        if n_samples > _WHOLE_AT_MOST and self.solver != "rmsprop":
             raise ValueError(
-                f"solver={self.solver!r} keeps a matrix of all pairs, and there are n_samples={n_objects}; "
+                f"solver={self.solver!r} keeps a matrix of all pairs, and there are n_samples={n_samples}; "
                 "use solver='rmsprop'."
             )
         return self.solver
@@ -509,21 +490,21 @@ class NNEVCLUS(RowwiseClusterer):
     def _learning_rate(self) -> float:
         if not isinstance(self.learning_rate, str):
             return float(self.learning_rate)
-        return _LEARNING_RATE if self.network is None else _LEARNING_RATE_OF_OTHERS
+        return _LEARNING_RATE_OF_OTHERS if isinstance(self.network, nn.Module) else _LEARNING_RATE
 
-    def _partners(self, n_objects: int, random: np.random.RandomState) -> Any:
+    def _partners(self, n_samples: int, random: np.random.RandomState) -> Any:
         if isinstance(self.n_partners, str):
             return None
         if np.ndim(self.n_partners) == 2:
-            return read_partners(self.n_partners, n_objects)
-        if self.n_partners >= n_objects - 1:
+            return read_partners(self.n_partners, n_samples)
+        if self.n_partners >= n_samples - 1:
             return None
-        return draw_partners(n_objects, self.n_partners, random)
+        return draw_partners(n_samples, self.n_partners, random)
 
     def _make_network(self, problem: Problem, seed: int) -> EvidentialNetwork:
         reader, focal_sets, like = problem.reader, problem.focal_sets, problem.losses.conflict
         with own_draws(seed, like.device):  # networks draw weights from torch's own source
-            body = self._layers(reader, focal_sets) if self.network is None else copy.deepcopy(self.network)
+            body = self._body(len(reader.scale), len(focal_sets))
             draw_weights(body)
         link = None if reader.outlier_model is None else OutlierLink(self.outlier_link)
         network = EvidentialNetwork(body, link).to(dtype=like.dtype, device=like.device)
@@ -537,16 +518,16 @@ class NNEVCLUS(RowwiseClusterer):
             )
         return network
 
-    def _layers(self, reader: Reader, focal_sets: FocalSets) -> nn.Module:
-        default = int(np.ceil(1.5 * len(focal_sets)))
-        hidden = default if self.hidden_layer_sizes is None else self.hidden_layer_sizes
-        sizes = [int(size) for size in np.atleast_1d(hidden)]
-        return layers(len(reader.scale), sizes, len(focal_sets))
+    def _body(self, n_inputs: int, n_outputs: int) -> nn.Module:
+        if isinstance(self.network, nn.Module):
+            return copy.deepcopy(self.network)
+        sizes = np.ceil(1.5 * n_outputs) if self.network is None else self.network
+        return layers(n_inputs, [int(size) for size in np.atleast_1d(sizes)], n_outputs)
 
     def _whole(self, network: EvidentialNetwork, problem: Problem, partners: Any, solver: str) -> Trace[Best]:
-        """All objects at once."""
+        """All samples at once."""
         objects, losses, known = problem.objects, problem.losses, problem.known
-        everybody = np.arange(objects.n_objects)
+        everybody = np.arange(objects.n_samples)
         inputs, scores = objects.see(everybody)
         stress = _stress(losses, objects.targets(everybody), partners)
         chosen = torch.from_numpy(known.objects).to(inputs.device)
@@ -573,13 +554,11 @@ class NNEVCLUS(RowwiseClusterer):
             size=size,
             held_out=self.validation_fraction,
             learning_rate=self._learning_rate,
-            rho=self.rho,
-            eps=self.eps,
             max_iter=self.max_iter,
             patience=self.patience,
             tol=self.tol,
             seed=seed,
-            draws=self.network is not None,
+            draws=isinstance(self.network, nn.Module),
         )
         checkpoint = self._open_checkpoint(problem)
         trace = train_in_batches(
@@ -653,7 +632,7 @@ _TORCH = SharedLimit(_limit_torch)
 
 
 def _stress(losses: Losses, targets: Tensor, partners: Any) -> Any:
-    """From the masses of all objects to the loss of their pairs."""
+    """From the masses of all samples to the loss of their pairs."""
     if partners is None:
         return lambda masses: losses.all_pairs(masses, targets)
     n, k = partners.shape

@@ -1,4 +1,4 @@
-"""The objects of a training set: what the network sees of them, and their target conflicts."""
+"""The samples of a training set: what the network sees of them, and their target conflicts."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ _DIRECT = "donot_use_mm_for_euclid_dist"
 
 
 class Seen(NamedTuple):
-    """What a network sees of some objects.
+    """What a network sees of some samples.
 
     Attributes
     ----------
@@ -36,20 +36,20 @@ class Seen(NamedTuple):
 
 
 class Objects(ABC):
-    """The objects of a training set."""
+    """The samples of a training set."""
 
-    def __init__(self, n_objects: int, dissimilarity: Dissimilarity, transform: Transform, like: Tensor) -> None:
-        self.n_objects = n_objects
+    def __init__(self, n_samples: int, dissimilarity: Dissimilarity, transform: Transform, like: Tensor) -> None:
+        self.n_samples = n_samples
         self._dissimilarity, self._transform, self._like = dissimilarity, transform, like
         # Then a product of features gives all targets.
         self._by_product = dissimilarity.euclidean and transform.kind == "exponential"
 
     @abstractmethod
     def see(self, indices: IntArray) -> Seen:
-        """What the network sees of some objects."""
+        """What the network sees of some samples."""
 
     def targets(self, indices: IntArray) -> Tensor:
-        """The target conflicts of some objects with each other."""
+        """The target conflicts of some samples with each other."""
         if self._by_product:
             return exponential_targets(self._features(indices))
         distances = self._dissimilarity.square(indices, self._rows(indices))
@@ -80,7 +80,7 @@ class Objects(ABC):
 
 
 class ArrayObjects(Objects):
-    """Objects in memory; what the network sees of them is made once."""
+    """Samples in memory; what the network sees of them is made once."""
 
     def __init__(
         self, data: FloatArray, reader: Reader, dissimilarity: Dissimilarity, transform: Transform, like: Tensor
@@ -94,7 +94,7 @@ class ArrayObjects(Objects):
         self._last: tuple[Any, Tensor] = (None, like)
 
     def see(self, indices: IntArray) -> Seen:
-        """What the network sees of some objects."""
+        """What the network sees of some samples."""
         chosen = self._positions(indices)
         return Seen(self._inputs[chosen], None if self._scores is None else self._scores[chosen])
 
@@ -112,7 +112,7 @@ class ArrayObjects(Objects):
 
 
 class RowObjects(Objects):
-    """Objects anywhere; they are read when they are needed."""
+    """Samples anywhere; they are read when they are needed."""
 
     def __init__(
         self, rows: Rows, reader: Reader, dissimilarity: Dissimilarity, transform: Transform, like: Tensor
@@ -122,7 +122,7 @@ class RowObjects(Objects):
         self._last: tuple[IntArray, FloatArray] = (np.empty(0, dtype=np.intp), np.empty((0, 0)))
 
     def see(self, indices: IntArray) -> Seen:
-        """What the network sees of some objects."""
+        """What the network sees of some samples."""
         inputs = self._reader.inputs(self._rows(indices))
         return Seen(as_tensor(inputs, self._like), as_tensor(self._reader.scores(inputs), self._like))
 

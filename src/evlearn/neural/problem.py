@@ -1,4 +1,4 @@
-"""What a network is to learn, and from which objects."""
+"""What a network is to learn, and from which samples."""
 
 from dataclasses import dataclass
 
@@ -23,14 +23,14 @@ class Problem:
     reader : Reader
         What the network is told about a row.
     dissimilarity : Dissimilarity
-        How unlike objects are.
+        How unlike samples are.
     transform : Transform
         From dissimilarities to target conflicts.
     focal_sets : FocalSets
         The sets that carry mass.
     known : Known
-        What is known about some objects.
-    objects : Objects
+        What is known about some samples.
+    samples : Samples
         The training set as the network sees it, with its targets.
     losses : Losses
         The terms of the loss.

@@ -107,11 +107,11 @@ def _make_outlier_model(given: Any) -> Any:
     return clone(given)
 
 
-def some(n_objects: int, size: int, random: np.random.RandomState) -> IntArray:
-    """The numbers of some objects, in order; all of them if they are few."""
-    if n_objects <= size:
-        return np.arange(n_objects)
-    return np.sort(sample_without_replacement(n_objects, size, random_state=random)).astype(np.intp)
+def some(n_samples: int, size: int, random: np.random.RandomState) -> IntArray:
+    """The numbers of some samples, in order; all of them if they are few."""
+    if n_samples <= size:
+        return np.arange(n_samples)
+    return np.sort(sample_without_replacement(n_samples, size, random_state=random)).astype(np.intp)
 
 
 def take(rows: Rows, indices: IntArray) -> FloatArray:

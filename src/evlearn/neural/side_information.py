@@ -1,4 +1,4 @@
-"""What is known about some objects: labels and constraints, or guides that stand in for labels."""
+"""What is known about some samples: labels and constraints, or guides that stand in for labels."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,16 +17,16 @@ _FEWEST = 10  # labels or constraints that a mini-batch should see
 
 @dataclass(frozen=True)
 class Known:
-    """What is known about some objects.
+    """What is known about some samples.
 
     Attributes
     ----------
     labelled : ndarray of int of shape (n_labelled,)
-        The numbers of objects with a label.
+        The numbers of samples with a label.
     clusters : ndarray of int of shape (n_labelled,)
         Their clusters.
     pairs : ndarray of int of shape (n_pairs, 2)
-        Pairs of objects with a constraint.
+        Pairs of samples with a constraint.
     must : ndarray of bool of shape (n_pairs,)
         Whether they must be in one cluster; else they cannot.
     """
@@ -38,11 +38,11 @@ class Known:
 
     @cached_property
     def objects(self) -> IntArray:
-        """All objects that something is known of, in the order in which `split` wants their masses."""
+        """All samples that something is known of, in the order in which `split` wants their masses."""
         return np.concatenate([self.labelled, self.pairs[:, 0], self.pairs[:, 1]])
 
     def split(self, masses: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Masses of `objects` as those of labelled objects, and of both objects of each pair.
+        """Masses of `objects` as those of labelled samples, and of both samples of each pair.
 
         Returns
         -------
@@ -70,11 +70,11 @@ def _split(n: int, n_parts: int, random: np.random.RandomState) -> list[IntArray
     return list(np.array_split(random.permutation(n), n_parts))
 
 
-def read_known(labels: Any, constraints: PairwiseConstraints | None, n_objects: int, n_clusters: int) -> Known:
+def read_known(labels: Any, constraints: PairwiseConstraints | None, n_samples: int, n_clusters: int) -> Known:
     """What a user knows."""
-    codes = np.full(n_objects, -1) if labels is None else label_codes(labels, -1, "labels")
-    if len(codes) != n_objects:
-        raise ValueError(f"labels has {len(codes)} entries for {n_objects} objects.")
+    codes = np.full(n_samples, -1) if labels is None else label_codes(labels, -1, "labels")
+    if len(codes) != n_samples:
+        raise ValueError(f"labels has {len(codes)} entries for {n_samples} samples.")
     if codes.max() >= n_clusters:
         raise ValueError(f"labels has {codes.max() + 1} classes, and n_clusters is {n_clusters}.")
     labelled = np.flatnonzero(codes >= 0)
@@ -86,7 +86,7 @@ def read_known(labels: Any, constraints: PairwiseConstraints | None, n_objects: 
 
 
 def find_guides(sample: FloatArray, n_clusters: int, kind: str, **settings: Any) -> IntArray:
-    """One object for each cluster."""
+    """One sample for each cluster."""
     if kind == "peaks":
         return delta_bel(sample, metric=settings["metric"]).peaks(n_peaks=n_clusters)
     fitted = EVCLUS(n_clusters, **settings).fit(sample)

@@ -1,4 +1,4 @@
-"""Where training starts: weights that imitate a fit of EVCLUS to some objects."""
+"""Where training starts: weights that imitate a fit of EVCLUS to some samples."""
 
 import copy
 import warnings
@@ -25,12 +25,12 @@ _ITERATIONS = 50
 
 
 def example_masses(problem: Problem, random: np.random.RandomState) -> tuple[IntArray, FloatArray]:
-    """Some objects, and the masses that EVCLUS gives them; its clusters are numbered as the labels are.
+    """Some samples, and the masses that EVCLUS gives them; its clusters are numbered as the labels are.
 
     Returns
     -------
     chosen : ndarray of int of shape (n,)
-        The objects.
+        The samples.
     masses : ndarray of shape (n, n_focal_sets)
         Their masses.
     """
@@ -69,7 +69,7 @@ def _renumbered(masses: FloatArray, focal_sets: FocalSets, order: IntArray) -> F
 
 
 def imitate(network: EvidentialNetwork, objects: Objects, indices: IntArray, masses: FloatArray) -> None:
-    """Teach a network the masses of some objects, as a start."""
+    """Teach a network the masses of some samples, as a start."""
     inputs, scores = objects.see(indices)
     wanted = as_tensor(masses, inputs)
 

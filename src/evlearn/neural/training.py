@@ -1,4 +1,4 @@
-"""Training: all objects at once, or mini-batches of objects with all pairs among them."""
+"""Training: all samples at once, or mini-batches of samples with all pairs among them."""
 
 import copy
 import threading
@@ -22,11 +22,12 @@ from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.stored_values import array, check_keys, check_length
 from evlearn.utils.typing import IntArray
 
+_RHO, _EPS = 0.9, 1e-8  # those of RMSprop in the paper
 _CHUNK, _LBFGS_MEMORY = 10, 50
 _PLATEAU = 0.3  # of the patience: then the learning rate is halved
 _SLOWEST = 1 / 64  # of the learning rate: then the training ends
 _PARTS_PER_LOOK = 10
-_JUDGED = 2000  # objects that are held out, and judged at once
+_JUDGED = 2000  # samples that are held out, and judged at once
 
 _DRAWING = threading.RLock()
 
@@ -76,7 +77,7 @@ def reseed(seed: int, device: torch.device) -> None:
         torch.cuda.manual_seed(seed)
 
 
-# All objects at once
+# All samples at once
 
 
 def train_whole(
@@ -89,7 +90,7 @@ def train_whole(
     tol: float,
     report: Report | None,
 ) -> Trace[Best]:
-    """Train on a loss that looks at all objects."""
+    """Train on a loss that looks at all samples."""
     step = make_lbfgs(network, loss) if solver == "lbfgs" else _adam(network, loss, learning_rate)
     history = [float(loss().detach())]
 
@@ -170,11 +171,11 @@ class Batches:
     Attributes
     ----------
     size : int
-        How many objects each has, about.
+        How many samples each has, about.
     held_out : float
-        The share of objects that is held out, to tell when to stop.
-    learning_rate, rho, eps : float
-        Those of RMSprop.
+        The share of samples that is held out, to tell when to stop.
+    learning_rate : float
+        That of RMSprop, at first.
     max_iter : int
         The largest number of epochs.
     patience : int
@@ -190,26 +191,24 @@ class Batches:
     size: int
     held_out: float
     learning_rate: float
-    rho: float
-    eps: float
     max_iter: int
     patience: int
     tol: float
     seed: int
     draws: bool
 
-    def divide(self, n_objects: int) -> tuple[IntArray, IntArray]:
-        """The objects to train with, and those that are held out.
+    def divide(self, n_samples: int) -> tuple[IntArray, IntArray]:
+        """The samples to train with, and those that are held out.
 
         Returns
         -------
         train, held_out : ndarray of int
             Their numbers.
         """
-        n_held = min(round(self.held_out * n_objects), n_objects - 2)
+        n_held = min(round(self.held_out * n_samples), n_samples - 2)
         if n_held < 2:
-            return np.arange(n_objects), np.empty(0, dtype=np.intp)
-        order = np.random.RandomState([self.seed, 2**31 - 1]).permutation(n_objects)
+            return np.arange(n_samples), np.empty(0, dtype=np.intp)
+        order = np.random.RandomState([self.seed, 2**31 - 1]).permutation(n_samples)
         return np.sort(order[n_held:]), np.sort(order[:n_held][:_JUDGED])
 
 
@@ -254,10 +253,8 @@ class _Run:
         self._known, self._batches = known, batches
         self._n_processes = n_processes()
         self._call: Any = DistributedDataParallel(network) if self._n_processes > 1 else network
-        self._optimizer = torch.optim.RMSprop(
-            network.parameters(), lr=batches.learning_rate, alpha=batches.rho, eps=batches.eps
-        )
-        self._train, self._held = batches.divide(objects.n_objects)
+        self._optimizer = torch.optim.RMSprop(network.parameters(), lr=batches.learning_rate, alpha=_RHO, eps=_EPS)
+        self._train, self._held = batches.divide(objects.n_samples)
         self._n_parts = max(1, round(len(self._train) / batches.size))
         self._since_best = self._since_slower = 0
 
@@ -286,7 +283,7 @@ class _Run:
         return _mean_of_processes(value, self._losses.conflict.device) if self._n_processes > 1 else value
 
     def epoch(self) -> float:
-        """Look at all objects once, and return the loss."""
+        """Look at all samples once, and return the loss."""
         random = np.random.RandomState([self._batches.seed, self._n_iter])
         if self._batches.draws:
             reseed(self._batches.seed + self._n_iter, self._losses.conflict.device)

@@ -7,14 +7,14 @@ from evlearn.utils.typing import FloatArray
 
 
 def align_clusters(partition: CredalPartition, reference: CredalPartition) -> CredalPartition:
-    """Number the clusters of a partition like those of another that they share most objects with.
+    """Number the clusters of a partition like those of another that they share most samples with.
 
     Parameters
     ----------
     partition : CredalPartition
         The partition to be renumbered.
     reference : CredalPartition
-        A partition of the same objects. It may have more clusters or fewer.
+        A partition of the same samples. It may have more clusters or fewer.
 
     Returns
     -------
@@ -23,7 +23,7 @@ def align_clusters(partition: CredalPartition, reference: CredalPartition) -> Cr
 
     Notes
     -----
-    The order maximises the sum of products of plausibilities over objects and clusters.
+    The order maximises the sum of products of plausibilities over samples and clusters.
 
     Examples
     --------
@@ -32,9 +32,9 @@ def align_clusters(partition: CredalPartition, reference: CredalPartition) -> Cr
     >>> align_clusters(other, one).to_hard()
     array([0, 0, 1, 1])
     """
-    if partition.n_objects != reference.n_objects:
+    if partition.n_samples != reference.n_samples:
         raise ValueError(
-            f"there are {partition.n_objects} and {reference.n_objects} objects; both must describe the same."
+            f"there are {partition.n_samples} and {reference.n_samples} samples; both must describe the same."
         )
     # Imported here, because it takes longer than the rest of `import evlearn`.
     from scipy.optimize import linear_sum_assignment

@@ -14,7 +14,7 @@ from evlearn.utils.typing import FloatArray
 def hard_masses(
     labels: npt.ArrayLike, noise_label: Any, names: Sequence[str] | None
 ) -> tuple[FloatArray, FocalSets]:
-    """Certain masses: all on the singleton of the object's cluster.
+    """Certain masses: all on the singleton of the sample's cluster.
 
     Returns
     -------
@@ -25,7 +25,7 @@ def hard_masses(
     """
     given = read_labels(labels, "labels")
     if given.ndim != 1 or len(given) == 0:
-        raise ValueError(f"labels must be one label per object, got an array of shape {given.shape}.")
+        raise ValueError(f"labels must be one label per sample, got an array of shape {given.shape}.")
     noise = np.zeros(len(given), dtype=bool) if noise_label is None else given == noise_label
     classes, codes = np.unique(given[~noise], return_inverse=True)
     if len(classes) == 0:
@@ -48,7 +48,7 @@ def read_labels(labels: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
         given = np.asarray(labels, dtype=object if given.dtype.kind in "US" else None)
     missing = given.dtype.kind in "fmM" and bool((given != given).any())
     if missing or (given.dtype.kind == "O" and any(_is_missing(one) for one in given.flat)):
-        raise ValueError(f"{name} has missing values; drop these objects or give them a label.")
+        raise ValueError(f"{name} has missing values; drop these samples or give them a label.")
     return given
 
 
@@ -68,7 +68,7 @@ def fuzzy_masses(memberships: npt.ArrayLike, names: Sequence[str] | None) -> tup
     if (totals > 1 + tolerance).any():
         row = int(totals.argmax())
         raise ValueError(
-            f"memberships of an object must not sum to more than 1, but row {row} sums to {totals[row, 0]:.6g}; "
+            f"memberships of a sample must not sum to more than 1, but row {row} sums to {totals[row, 0]:.6g}; "
             "divide by the sums, or use from_possibilistic if they are degrees of possibility."
         )
     empty = 1 - totals
@@ -89,23 +89,23 @@ def possibilistic_masses(
         The sets that occur.
     """
     values = _read_degrees(possibilities, "possibilities")
-    n_objects, n_clusters = values.shape
+    n_samples, n_clusters = values.shape
     order = np.argsort(-values, axis=1, kind="stable")
     falling = np.take_along_axis(values, order, axis=1)
-    steps = falling - np.column_stack([falling[:, 1:], np.zeros(n_objects, dtype=values.dtype)])
+    steps = falling - np.column_stack([falling[:, 1:], np.zeros(n_samples, dtype=values.dtype)])
     objects, lengths = np.nonzero(steps > 0)
-    # The set of the (length + 1) most possible clusters of each such object.
+    # The set of the (length + 1) most possible clusters of each such sample.
     ranks = np.argsort(order, axis=1)
     sets = ranks[objects] <= lengths[:, None]
     focal_sets = FocalSets.from_membership(sets.reshape(-1, n_clusters), _frame(names, values))
-    masses = np.zeros((n_objects, len(focal_sets)), dtype=values.dtype)
+    masses = np.zeros((n_samples, len(focal_sets)), dtype=values.dtype)
     masses[:, 0] = 1 - falling[:, 0]
     masses[objects, focal_sets.positions(sets)] = steps[objects, lengths]
     return masses, focal_sets
 
 
 def rough_masses(candidates: npt.ArrayLike, names: Sequence[str] | None) -> tuple[FloatArray, FocalSets]:
-    """Logical masses: all on the set of the object's possible clusters.
+    """Logical masses: all on the set of the sample's possible clusters.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def _read_degrees(values: npt.ArrayLike, name: str) -> FloatArray:
         given = given.astype(np.float64)
     if given.ndim != 2 or 0 in given.shape:
         raise ValueError(
-            f"{name} must have a row for each object and a column for each cluster, got {given.shape}."
+            f"{name} must have a row for each sample and a column for each cluster, got {given.shape}."
         )
     if not ((given >= 0) & (given <= 1)).all():
         raise ValueError(

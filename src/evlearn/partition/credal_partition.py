@@ -27,21 +27,21 @@ _Result = TypeVar("_Result")
 
 
 class CredalPartition:
-    """What is known about the cluster of each object: one mass function per object.
+    """What is known about the cluster of each sample: one mass function per sample.
 
-    Mass on a single cluster says the object is sure to belong there, mass on several that it is torn between them,
+    Mass on a single cluster says the sample is sure to belong there, mass on several that it is torn between them,
     and mass on the empty set that it belongs to none. Every question about a result is asked of this object, and
     every estimator of evlearn publishes one as ``credal_partition_``.
 
     Parameters
     ----------
     masses : array-like of shape (n_samples, n_focal_sets)
-        A row for each object and a column for each focal set. float32, float64 and memory-mapped arrays are kept
+        A row for each sample and a column for each focal set. float32, float64 and memory-mapped arrays are kept
         as they are, without a copy: do not write to them afterwards.
     focal_sets : FocalSets
         What the columns stand for, with the names of the clusters if they have any.
-    object_names : sequence of str or pandas.Index, default=None
-        A name for each object. The index of a frame is kept as it is, so that `to_frame` gives it back.
+    sample_names : sequence of str or pandas.Index, default=None
+        A name for each sample. The index of a frame is kept as it is, so that `to_frame` gives it back.
     validate : bool, default=True
         Whether to check the masses, in one pass. Switch it off only for masses that are right by construction.
 
@@ -56,7 +56,7 @@ class CredalPartition:
     >>> masses = [[0, 1, 0, 0], [0, 0.1, 0.9, 0], [0, 0.2, 0.2, 0.6], [0.9, 0, 0.1, 0]]
     >>> partition = CredalPartition(masses, FocalSets.full(["small", "large"]))
     >>> partition.summary()
-    4 objects, 2 clusters
+    4 samples, 2 clusters
       sure             2   (50.0 %)   small: 1, large: 1
       torn             1   (25.0 %)   Ω (any cluster): 1
       outliers         1   (25.0 %)
@@ -73,20 +73,20 @@ class CredalPartition:
         self,
         masses: npt.ArrayLike,
         focal_sets: FocalSets,
-        object_names: npt.ArrayLike | None = None,
+        sample_names: npt.ArrayLike | None = None,
         validate: bool = True,
     ) -> None:
         read = belief.check_masses if validate else belief.validation.as_mass_array
         values = read(masses, focal_sets)
         if values.ndim != 2 or len(values) == 0:
             raise ValueError(
-                f"masses must have a row for each object and a column for each set, got shape {values.shape}."
+                f"masses must have a row for each sample and a column for each set, got shape {values.shape}."
             )
         values = values.view()
         values.flags.writeable = False
-        index = _read_names(object_names)
+        index = _read_names(sample_names)
         if index is not None and len(index) != len(values):
-            raise ValueError(f"object_names has {len(index)} names but there are {len(values)} objects.")
+            raise ValueError(f"sample_names has {len(index)} names but there are {len(values)} samples.")
         self.__dict__.update(masses=values, focal_sets=focal_sets, _index=index)
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
@@ -100,14 +100,14 @@ class CredalPartition:
         return type(self), (self.masses, self.focal_sets, self._index, False)
 
     @cached_property
-    def object_names(self) -> tuple[str, ...] | None:
-        """The names of the objects, or None where they are only numbered."""
+    def sample_names(self) -> tuple[str, ...] | None:
+        """The names of the samples, or None where they are only numbered."""
         # Made when they are asked for: of many rows, text takes longer than their masses.
         return None if self._index is None else tuple(str(name) for name in self._index)
 
     @property
-    def object_index(self) -> Any:
-        """The index of the frame that the objects came from, or else their names, or None."""
+    def sample_index(self) -> Any:
+        """The index of the frame that the samples came from, or else their names, or None."""
         return self._index
 
     # From other kinds of partition
@@ -119,27 +119,27 @@ class CredalPartition:
         *,
         noise_label: object = None,
         cluster_names: Sequence[str] | None = None,
-        object_names: npt.ArrayLike | None = None,
+        sample_names: npt.ArrayLike | None = None,
     ) -> CredalPartition:
-        """A credal partition in which every object is sure.
+        """A credal partition in which every sample is sure.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            The label of each object, numbers or text. Clusters follow the sorted labels.
+            The label of each sample, numbers or text. Clusters follow the sorted labels.
         noise_label : object, default=None
-            The label of objects that belong to no cluster, such as -1 in DBSCAN; they become outliers.
+            The label of samples that belong to no cluster, such as -1 in DBSCAN; they become outliers.
         cluster_names : sequence of str, default=None
             Names of the clusters, in the order of the sorted labels; None takes the labels.
-        object_names : sequence of str or pandas.Index, default=None
-            A name for each object.
+        sample_names : sequence of str or pandas.Index, default=None
+            A name for each sample.
 
         Returns
         -------
         CredalPartition
             All mass on single clusters.
         """
-        return cls._of(conversions.hard_masses(labels, noise_label, cluster_names), object_names)
+        return cls._of(conversions.hard_masses(labels, noise_label, cluster_names), sample_names)
 
     @classmethod
     def from_fuzzy(
@@ -147,7 +147,7 @@ class CredalPartition:
         memberships: npt.ArrayLike,
         *,
         cluster_names: Sequence[str] | None = None,
-        object_names: npt.ArrayLike | None = None,
+        sample_names: npt.ArrayLike | None = None,
     ) -> CredalPartition:
         """A credal partition from fuzzy memberships or class probabilities.
 
@@ -157,15 +157,15 @@ class CredalPartition:
             Degrees of membership; what a row lacks to one becomes mass on the empty set.
         cluster_names : sequence of str, default=None
             Names of the clusters.
-        object_names : sequence of str or pandas.Index, default=None
-            A name for each object.
+        sample_names : sequence of str or pandas.Index, default=None
+            A name for each sample.
 
         Returns
         -------
         CredalPartition
             Masses on single clusters and the empty set.
         """
-        return cls._of(conversions.fuzzy_masses(memberships, cluster_names), object_names)
+        return cls._of(conversions.fuzzy_masses(memberships, cluster_names), sample_names)
 
     @classmethod
     def from_possibilistic(
@@ -173,7 +173,7 @@ class CredalPartition:
         possibilities: npt.ArrayLike,
         *,
         cluster_names: Sequence[str] | None = None,
-        object_names: npt.ArrayLike | None = None,
+        sample_names: npt.ArrayLike | None = None,
     ) -> CredalPartition:
         """A credal partition with these plausibilities, on nested sets.
 
@@ -183,15 +183,15 @@ class CredalPartition:
             Degrees of possibility between 0 and 1.
         cluster_names : sequence of str, default=None
             Names of the clusters.
-        object_names : sequence of str or pandas.Index, default=None
-            A name for each object.
+        sample_names : sequence of str or pandas.Index, default=None
+            A name for each sample.
 
         Returns
         -------
         CredalPartition
             Consonant masses on the sets that occur.
         """
-        return cls._of(conversions.possibilistic_masses(possibilities, cluster_names), object_names)
+        return cls._of(conversions.possibilistic_masses(possibilities, cluster_names), sample_names)
 
     @classmethod
     def from_rough(
@@ -199,35 +199,35 @@ class CredalPartition:
         candidates: npt.ArrayLike,
         *,
         cluster_names: Sequence[str] | None = None,
-        object_names: npt.ArrayLike | None = None,
+        sample_names: npt.ArrayLike | None = None,
     ) -> CredalPartition:
-        """A credal partition that knows for each object which clusters are possible, and no more.
+        """A credal partition that knows for each sample which clusters are possible, and no more.
 
         Parameters
         ----------
         candidates : array-like of bool of shape (n_samples, n_clusters)
-            Whether each cluster is possible for each object; a row without any is an outlier.
+            Whether each cluster is possible for each sample; a row without any is an outlier.
         cluster_names : sequence of str, default=None
             Names of the clusters.
-        object_names : sequence of str or pandas.Index, default=None
-            A name for each object.
+        sample_names : sequence of str or pandas.Index, default=None
+            A name for each sample.
 
         Returns
         -------
         CredalPartition
-            All mass of each object on one set.
+            All mass of each sample on one set.
         """
-        return cls._of(conversions.rough_masses(candidates, cluster_names), object_names)
+        return cls._of(conversions.rough_masses(candidates, cluster_names), sample_names)
 
     @classmethod
-    def _of(cls, parts: tuple[FloatArray, FocalSets], object_names: Any) -> CredalPartition:
+    def _of(cls, parts: tuple[FloatArray, FocalSets], sample_names: Any) -> CredalPartition:
         masses, focal_sets = parts
-        return cls(masses, focal_sets, object_names, validate=False)
+        return cls(masses, focal_sets, sample_names, validate=False)
 
     # To other kinds of partition
 
     def to_hard(self, rule: Literal["plausibility", "belief", "pignistic"] = "plausibility") -> IntArray:
-        """One cluster for each object.
+        """One cluster for each sample.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class CredalPartition:
         return _choose(rule, transforms)
 
     def to_possibilistic(self, *, normalize: bool = False) -> FloatArray:
-        """The plausibility of each cluster for each object.
+        """The plausibility of each cluster for each sample.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class CredalPartition:
         return plausibilities
 
     def to_rough(self, rule: Literal["max_mass", "interval_dominance"] = "max_mass") -> BoolArray:
-        """The rough partition of the papers: a set of clusters for each object. For verdicts see `verdict`.
+        """The rough partition of the papers: a set of clusters for each sample. For verdicts see `verdict`.
 
         Parameters
         ----------
@@ -295,7 +295,7 @@ class CredalPartition:
         return _choose(rule, {"max_mass": self._largest_sets, "interval_dominance": self._undominated})
 
     def lower_approximation(self, rule: Literal["max_mass", "interval_dominance"] = "max_mass") -> BoolArray:
-        """The objects that surely belong to each cluster: those with no other candidate.
+        """The samples that surely belong to each cluster: those with no other candidate.
 
         Parameters
         ----------
@@ -305,13 +305,13 @@ class CredalPartition:
         Returns
         -------
         ndarray of bool of shape (n_samples, n_clusters)
-            Whether the object is in the cluster's lower approximation.
+            Whether the sample is in the cluster's lower approximation.
         """
         candidates = self.to_rough(rule)
         return np.asarray(candidates & (candidates.sum(axis=1, keepdims=True) == 1))
 
     def upper_approximation(self, rule: Literal["max_mass", "interval_dominance"] = "max_mass") -> BoolArray:
-        """The objects that possibly belong to each cluster.
+        """The samples that possibly belong to each cluster.
 
         Parameters
         ----------
@@ -321,14 +321,14 @@ class CredalPartition:
         Returns
         -------
         ndarray of bool of shape (n_samples, n_clusters)
-            Whether the object is in the cluster's upper approximation.
+            Whether the sample is in the cluster's upper approximation.
         """
         return self.to_rough(rule)
 
     def _assigned(self) -> IntArray:
-        """For each object, the position of the set with the largest mass."""
-        assigned = np.empty(self.n_objects, dtype=np.intp)
-        for block in row_blocks(self.n_objects):
+        """For each sample, the position of the set with the largest mass."""
+        assigned = np.empty(self.n_samples, dtype=np.intp)
+        for block in row_blocks(self.n_samples):
             assigned[block] = self.masses[block].argmax(axis=1)
         return assigned
 
@@ -351,10 +351,10 @@ class CredalPartition:
     def _relative_plausibilities(self) -> FloatArray:
         return belief.plausibility_transform(self.masses, self.focal_sets)
 
-    # One verdict on each object
+    # One verdict on each sample
 
     def verdict(self, level: float = SURE_LEVEL) -> Verdict:
-        """Which clusters each object may belong to: sure of one, torn between some, or an outlier.
+        """Which clusters each sample may belong to: sure of one, torn between some, or an outlier.
 
         This is the one rule of the library: `summary`, `to_frame`, `predict_set`, reports, pictures and the
         command line follow it.
@@ -362,14 +362,14 @@ class CredalPartition:
         Parameters
         ----------
         level : float, default=0.6
-            The belief that an object's candidates must have together, above 0 and at most 1. Belief is the
+            The belief that a sample's candidates must have together, above 0 and at most 1. Belief is the
             least that the masses support, so 0.6 in one cluster is more than a probability of 0.6. `level_leaving`
-            finds the level that leaves as many objects to a person as you have time for.
+            finds the level that leaves as many samples to a person as you have time for.
 
         Returns
         -------
         Verdict
-            The candidates of each object, and whether it is `sure`, `torn` or an `outlier`.
+            The candidates of each sample, and whether it is `sure`, `torn` or an `outlier`.
 
         Examples
         --------
@@ -387,9 +387,9 @@ class CredalPartition:
         return judge(self.masses, self.focal_sets, level)
 
     def doubt(self) -> FloatArray:
-        """How doubtful the most plausible cluster of each object is: one minus the belief in it.
+        """How doubtful the most plausible cluster of each sample is: one minus the belief in it.
 
-        Sort by it to see first where errors are likely. An object is torn where its doubt is above ``1 - level``,
+        Sort by it to see first where errors are likely. A sample is torn where its doubt is above ``1 - level``,
         or where two clusters are equally plausible.
         Outliers are judged by what the masses say of the clusters alone: ask `outliers` who they are.
 
@@ -401,17 +401,17 @@ class CredalPartition:
         return doubts(self.masses, self.focal_sets)
 
     def level_leaving(self, share: float) -> float:
-        """The level at which about this share of the objects is torn, and left to a person.
+        """The level at which about this share of the samples is torn, and left to a person.
 
         Parameters
         ----------
         share : float
-            For example 0.05, for one object in twenty. Outliers do not count.
+            For example 0.05, for one sample in twenty. Outliers do not count.
 
         Returns
         -------
         float
-            For `verdict`, `summary` and the like. Objects in equal doubt are torn together or not at all, so that
+            For `verdict`, `summary` and the like. Samples in equal doubt are torn together or not at all, so that
             there may be fewer. There are more only if more have no belief in any single cluster, or two clusters
             that are equally plausible.
 
@@ -426,40 +426,40 @@ class CredalPartition:
         return level_for(self.doubt()[~self.outliers()], share)
 
     def outliers(self) -> BoolArray:
-        """The objects that have at least half of their mass on the empty set: they belong to no cluster.
+        """The samples that have at least half of their mass on the empty set: they belong to no cluster.
 
         Returns
         -------
         ndarray of bool of shape (n_samples,)
-            Whether the object is an outlier.
+            Whether the sample is an outlier.
         """
         return np.asarray(self.masses[:, 0] >= OUTLIER_MASS)
 
-    # Pairs of objects
+    # Pairs of samples
 
     def relational(self, pairs: npt.ArrayLike | None = None) -> PairMasses:
-        """What is known about pairs of objects: same cluster, different clusters, unknown.
+        """What is known about pairs of samples: same cluster, different clusters, unknown.
 
         Parameters
         ----------
         pairs : array-like of int of shape (n_pairs, 2), default=None
-            The pairs; None means all, as square matrices (see `relational_blocks` for many objects).
+            The pairs; None means all, as square matrices (see `relational_blocks` for many samples).
 
         Returns
         -------
         PairMasses
             ``empty``, ``same``, ``different`` and ``unknown``: arrays of shape (n_pairs,) for given pairs, and
-            (n_samples, n_objects) otherwise; then the diagonal compares an object with an independent twin.
+            (n_samples, n_samples) otherwise; then the diagonal compares a sample with an independent twin.
         """
         if pairs is None:
             return masses_of_block(self.masses, self.masses, self.focal_sets)
         chosen = np.asarray(pairs)
         if chosen.ndim != 2 or chosen.shape[1] != 2 or not np.issubdtype(chosen.dtype, np.integer):
             raise ValueError(f"pairs must be whole numbers of shape (n_pairs, 2), got shape {chosen.shape}.")
-        if chosen.size and not 0 <= chosen.min() <= chosen.max() < self.n_objects:
+        if chosen.size and not 0 <= chosen.min() <= chosen.max() < self.n_samples:
             raise ValueError(
-                f"pairs has the object {chosen.max() if chosen.max() >= self.n_objects else chosen.min()}, "
-                f"but objects are numbered 0 to {self.n_objects - 1}."
+                f"pairs has the sample {chosen.max() if chosen.max() >= self.n_samples else chosen.min()}, "
+                f"but samples are numbered 0 to {self.n_samples - 1}."
             )
         blocks = [
             masses_of_pairs(self.masses[chosen[block, 0]], self.masses[chosen[block, 1]], self.focal_sets)
@@ -479,18 +479,18 @@ class CredalPartition:
         Yields
         ------
         rows : slice
-            The objects of the rows.
+            The samples of the rows.
         pairs : PairMasses
             Arrays of shape (n_rows, n_samples).
         """
-        rows = max(1, _PAIRS_PER_BLOCK // self.n_objects) if block_rows is None else block_rows
-        for block in row_blocks(self.n_objects, rows):
+        rows = max(1, _PAIRS_PER_BLOCK // self.n_samples) if block_rows is None else block_rows
+        for block in row_blocks(self.n_samples, rows):
             yield block, masses_of_block(self.masses[block], self.masses, self.focal_sets)
 
     # How vague it is, in numbers and words
 
     def nonspecificity(self) -> float:
-        """The average nonspecificity of the objects, divided by its largest possible value.
+        """The average nonspecificity of the samples, divided by its largest possible value.
 
         Returns
         -------
@@ -500,11 +500,11 @@ class CredalPartition:
         if self.n_clusters == 1:
             return 0.0
         total = self.masses.sum(axis=0, dtype=np.float64)
-        largest = self.n_objects * np.log2(self.n_clusters)
+        largest = self.n_samples * np.log2(self.n_clusters)
         return float(belief.nonspecificity(total, self.focal_sets) / largest)
 
     def nonspecificities(self) -> FloatArray:
-        """The nonspecificity of each object, in bits.
+        """The nonspecificity of each sample, in bits.
 
         Returns
         -------
@@ -514,12 +514,12 @@ class CredalPartition:
         return belief.nonspecificity(self.masses, self.focal_sets)
 
     def summary(self, level: float = SURE_LEVEL) -> PartitionSummary:
-        """How many objects are sure, torn between which clusters, and outliers.
+        """How many samples are sure, torn between which clusters, and outliers.
 
         Parameters
         ----------
         level : float, default=0.6
-            The belief from which on an object is sure, see `verdict`.
+            The belief from which on a sample is sure, see `verdict`.
 
         Returns
         -------
@@ -537,7 +537,7 @@ class CredalPartition:
         ----------
         method : {"dempster", "yager"}, default="dempster"
             Share that mass out in proportion, or give it to the set of all clusters, which is added to the focal
-            sets if need be. An object with all its mass on the empty set may then belong to any cluster.
+            sets if need be. A sample with all its mass on the empty set may then belong to any cluster.
 
         Returns
         -------
@@ -554,7 +554,7 @@ class CredalPartition:
         )
 
     def rename(
-        self, *, cluster_names: Sequence[str] | None = None, object_names: npt.ArrayLike | None = None
+        self, *, cluster_names: Sequence[str] | None = None, sample_names: npt.ArrayLike | None = None
     ) -> CredalPartition:
         """The same partition with other names.
 
@@ -562,8 +562,8 @@ class CredalPartition:
         ----------
         cluster_names : sequence of str, default=None
             A name for each cluster; None keeps what there is.
-        object_names : sequence of str or pandas.Index, default=None
-            A name for each object; None keeps what there is.
+        sample_names : sequence of str or pandas.Index, default=None
+            A name for each sample; None keeps what there is.
 
         Returns
         -------
@@ -571,7 +571,7 @@ class CredalPartition:
             The renamed partition; the masses are shared.
         """
         focal_sets = self.focal_sets if cluster_names is None else self.focal_sets.with_names(cluster_names)
-        names = self._index if object_names is None else object_names
+        names = self._index if sample_names is None else sample_names
         return CredalPartition(self.masses, focal_sets, names, validate=False)
 
     def permute_clusters(self, order: npt.ArrayLike) -> CredalPartition:
@@ -598,13 +598,13 @@ class CredalPartition:
     def __getitem__(self, objects: Any) -> CredalPartition:
         rows = np.atleast_2d(self.masses[objects])
         if len(rows) == 0:
-            raise IndexError("no object is chosen; a partition has at least one.")
+            raise IndexError("no sample is chosen; a partition has at least one.")
         return CredalPartition(rows, self.focal_sets, self._names_of(objects), validate=False)
 
     def _names_of(self, objects: Any) -> Any:
         if self._index is None or isinstance(objects, slice):
             return None if self._index is None else self._index[objects]
-        chosen = np.atleast_1d(np.arange(self.n_objects)[objects])
+        chosen = np.atleast_1d(np.arange(self.n_samples)[objects])
         return self._index.take(chosen) if _is_index(self._index) else [self._index[k] for k in chosen]
 
     # Files and frames
@@ -617,7 +617,7 @@ class CredalPartition:
         path : str or path
             Ends in ``.npz`` (compact, can be read as a memory map) or ``.json`` (readable by anything).
         """
-        names = None if self.object_names is None else list(self.object_names)
+        names = None if self.sample_names is None else list(self.sample_names)
         storage.write(Path(path), storage.Stored(self.masses, self.focal_sets, names))
 
     @classmethod
@@ -637,7 +637,7 @@ class CredalPartition:
             The partition, checked.
         """
         stored = storage.read(Path(path), mmap)
-        names = None if stored.object_names is None else tuple(stored.object_names)
+        names = None if stored.sample_names is None else tuple(stored.sample_names)
         try:
             return cls(stored.masses, stored.focal_sets, names)
         except ValueError as error:
@@ -649,12 +649,12 @@ class CredalPartition:
         Parameters
         ----------
         level : float, default=0.6
-            The belief from which on an object is sure, see `verdict`.
+            The belief from which on a sample is sure, see `verdict`.
 
         Returns
         -------
         dict from str to ndarray
-            ``cluster`` is the most plausible cluster, ``assignment`` the clusters that the object may belong to
+            ``cluster`` is the most plausible cluster, ``assignment`` the clusters that the sample may belong to
             (``outlier`` if there are none), ``doubt`` the doubt about the cluster, and then there are the masses
             of each focal set.
         """
@@ -672,15 +672,15 @@ class CredalPartition:
         library : {"pandas", "polars"}, default="pandas"
             Which kind of frame; the library must be installed.
         level : float, default=0.6
-            The belief from which on an object is sure, see `verdict`.
+            The belief from which on a sample is sure, see `verdict`.
 
         Returns
         -------
         pandas.DataFrame or polars.DataFrame
-            A row for each object, with the columns of `to_columns`. In pandas it has the index of the frame that
-            the objects came from, whatever its kind, so that ``df["cluster"] = partition.to_frame()["cluster"]``
-            puts every cluster where it belongs; or else the names of the objects as its index. In polars names
-            are a first column ``object``.
+            A row for each sample, with the columns of `to_columns`. In pandas it has the index of the frame that
+            the samples came from, whatever its kind, so that ``df["cluster"] = partition.to_frame()["cluster"]``
+            puts every cluster where it belongs; or else the names of the samples as its index. In polars names
+            are a first column ``sample``.
         """
         if library not in ("pandas", "polars"):
             raise ValueError(f"library must be 'pandas' or 'polars', got {library!r}.")
@@ -693,14 +693,14 @@ class CredalPartition:
         columns, names = self.to_columns(level), self._index
         if library == "pandas":
             return frames.DataFrame(columns, index=list(names) if isinstance(names, tuple) else names)
-        names = None if self.object_names is None else list(self.object_names)
-        return frames.DataFrame(columns if names is None else {"object": names} | columns)
+        names = None if self.sample_names is None else list(self.sample_names)
+        return frames.DataFrame(columns if names is None else {"sample": names} | columns)
 
     # Size and text
 
     @property
-    def n_objects(self) -> int:
-        """The number of objects."""
+    def n_samples(self) -> int:
+        """The number of samples."""
         return int(self.masses.shape[0])
 
     @property
@@ -714,20 +714,20 @@ class CredalPartition:
         return self.focal_sets.frame
 
     def __len__(self) -> int:
-        return self.n_objects
+        return self.n_samples
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CredalPartition):
             return NotImplemented
         if self.focal_sets != other.focal_sets or not np.array_equal(self.masses, other.masses):
             return False
-        return _same_index(self._index, other._index) or self.object_names == other.object_names
+        return _same_index(self._index, other._index) or self.sample_names == other.sample_names
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return (
-            f"CredalPartition({counted(self.n_objects, 'object')}, {counted(self.n_clusters, 'cluster')}, "
+            f"CredalPartition({counted(self.n_samples, 'sample')}, {counted(self.n_clusters, 'cluster')}, "
             f"{counted(len(self.focal_sets), 'focal set')}, {self.masses.dtype})"
         )
 
@@ -736,7 +736,7 @@ class CredalPartition:
 
 
 def _read_names(names: Any) -> Any:
-    """The index of a frame as it is, anything else as text; None where objects are only numbered."""
+    """The index of a frame as it is, anything else as text; None where samples are only numbered."""
     if names is None or _is_index(names):
         return names
     return tuple(str(name) for name in names)

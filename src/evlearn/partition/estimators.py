@@ -1,4 +1,4 @@
-"""What fitted estimators say about objects, as partitions: ours, pipelines that end in one, and scikit-learn's."""
+"""What fitted estimators say about samples, as partitions: ours, pipelines that end in one, and scikit-learn's."""
 
 import hashlib
 from typing import Any
@@ -21,12 +21,12 @@ def split_pipeline(estimator: Any) -> tuple[Pipeline | None, Any]:
 
 
 def predicts_masses(estimator: Any) -> bool:
-    """Whether an estimator, or the last step of a pipeline, says masses of new objects."""
+    """Whether an estimator, or the last step of a pipeline, says masses of new samples."""
     return hasattr(split_pipeline(estimator)[1], "predict_mass")
 
 
 def partition_of(estimator: Any, X: Any) -> CredalPartition:
-    """What an estimator of ours, or a pipeline that ends in one, says about objects, old or new.
+    """What an estimator of ours, or a pipeline that ends in one, says about samples, old or new.
 
     Masses are those that the fit found, if X holds the very numbers that the estimator was fitted to; else those
     that it predicts. They have the index of X, if that is a frame.
@@ -40,9 +40,9 @@ def partition_of(estimator: Any, X: Any) -> CredalPartition:
 
 
 def fitted_partition(estimator: Any, X: Any = None) -> CredalPartition:
-    """What a fitted clusterer says about the objects that it was fitted to.
+    """What a fitted clusterer says about the samples that it was fitted to.
 
-    From its masses, probabilities or labels, in this order of preference; without the objects X, from its masses.
+    From its masses, probabilities or labels, in this order of preference; without the samples X, from its masses.
     """
     found = getattr(split_pipeline(estimator)[1], "credal_partition_", None)
     if isinstance(found, CredalPartition):
@@ -59,7 +59,7 @@ def fitted_partition(estimator: Any, X: Any = None) -> CredalPartition:
         memberships = _memberships(clusterer.labels_, clusterer.labels_)
         if memberships.shape[1] == 0:
             raise ValueError(
-                f"{clusterer!r} takes all objects for noise; change its parameters, or leave it out of the "
+                f"{clusterer!r} takes all samples for noise; change its parameters, or leave it out of the "
                 "ensemble."
             )
         return CredalPartition.from_fuzzy(memberships)
@@ -69,7 +69,7 @@ def fitted_partition(estimator: Any, X: Any = None) -> CredalPartition:
 
 
 def predicted_partition(estimator: Any, X: Any) -> CredalPartition:
-    """What a fitted clusterer predicts of new objects, with the focal sets of `fitted_partition`."""
+    """What a fitted clusterer predicts of new samples, with the focal sets of `fitted_partition`."""
     clusterer, seen = _reached(estimator, X)
     if hasattr(clusterer, "predict_mass"):
         found: CredalPartition = clusterer.predict_mass(seen)
@@ -78,7 +78,7 @@ def predicted_partition(estimator: Any, X: Any) -> CredalPartition:
         return CredalPartition.from_fuzzy(clusterer.predict_proba(seen))
     if hasattr(clusterer, "predict"):
         return CredalPartition.from_fuzzy(_memberships(clusterer.predict(seen), clusterer.labels_))
-    raise ValueError(f"{clusterer!r} cannot predict clusters of new objects; leave it out of the ensemble.")
+    raise ValueError(f"{clusterer!r} cannot predict clusters of new samples; leave it out of the ensemble.")
 
 
 def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:
@@ -86,7 +86,7 @@ def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:
     index = getattr(X, "index", None) if hasattr(X, "iloc") else None
     if index is None or _counts_rows(index):
         return partition
-    return partition.rename(object_names=index)
+    return partition.rename(sample_names=index)
 
 
 def digest_of_data(X: Any) -> str | None:
@@ -112,13 +112,13 @@ def digest_of_data(X: Any) -> str | None:
 
 
 def _reached(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The clusterer, and the objects as it sees them."""
+    """The clusterer, and the samples as it sees them."""
     before, clusterer = split_pipeline(estimator)
     return clusterer, X if before is None else before.transform(X)
 
 
 def _memberships(labels: Any, fitted_labels: Any) -> FloatArray:
-    """One where an object has a label, and nothing for -1, which scikit-learn's clusterers give to noise."""
+    """One where a sample has a label, and nothing for -1, which scikit-learn's clusterers give to noise."""
     classes = np.unique(fitted_labels)
     return np.asarray(np.asarray(labels)[:, None] == classes[classes != -1], dtype=np.float64)
 

@@ -39,7 +39,7 @@ def as_credal(partition: CredalPartition | ArrayLike, name: str = "partition") -
     if values.ndim == 2:
         return CredalPartition.from_fuzzy(values)
     raise ValueError(
-        f"{name} must be a CredalPartition, labels of shape (n_objects,) or probabilities of shape (n_objects, "
+        f"{name} must be a CredalPartition, labels of shape (n_samples,) or probabilities of shape (n_samples, "
         f"n_clusters), got shape {values.shape}."
     )
 

@@ -1,6 +1,6 @@
-r"""What a credal partition says about pairs of objects: same cluster, different clusters, or unknown.
+r"""What a credal partition says about pairs of samples: same cluster, different clusters, or unknown.
 
-For objects i and j, on the frame {s, not s},
+For samples i and j, on the frame {s, not s},
 
 .. math::
 
@@ -19,12 +19,12 @@ from evlearn.utils.typing import FloatArray
 
 
 class PairMasses(NamedTuple):
-    """Mass functions on "same cluster or not", one for each pair of objects.
+    """Mass functions on "same cluster or not", one for each pair of samples.
 
     Attributes
     ----------
     empty : ndarray
-        Mass of the empty set: one of the two objects belongs to no cluster.
+        Mass of the empty set: one of the two samples belongs to no cluster.
     same : ndarray
         Mass of "the same cluster".
     different : ndarray
@@ -40,12 +40,12 @@ class PairMasses(NamedTuple):
 
     @property
     def plausibility_same(self) -> FloatArray:
-        """The plausibility that the objects are in the same cluster."""
+        """The plausibility that the samples are in the same cluster."""
         return self.same + self.unknown
 
     @property
     def plausibility_different(self) -> FloatArray:
-        """The plausibility that the objects are in different clusters."""
+        """The plausibility that the samples are in different clusters."""
         return self.different + self.unknown
 
 

@@ -39,13 +39,13 @@ class Stored(NamedTuple):
         The masses, possibly a memory map.
     focal_sets : FocalSets
         The focal sets, with the names of the clusters.
-    object_names : list of str or None
-        The names of the objects.
+    sample_names : list of str or None
+        The names of the samples.
     """
 
     masses: FloatArray
     focal_sets: FocalSets
-    object_names: list[str] | None
+    sample_names: list[str] | None
 
 
 def write(path: Path, stored: Stored) -> None:
@@ -117,7 +117,7 @@ def _header(stored: Stored) -> dict[str, Any]:
         "dtype": stored.masses.dtype.name,
         "frame_size": stored.focal_sets.frame_size,
         "cluster_names": None if names is None else list(names),
-        "object_names": None if stored.object_names is None else list(stored.object_names),
+        "object_names": None if stored.sample_names is None else list(stored.sample_names),
     }
 
 

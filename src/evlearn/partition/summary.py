@@ -15,29 +15,29 @@ _MOST_GROUPS = 8
 
 @dataclass(frozen=True)
 class PartitionSummary:
-    """How many objects are sure, torn between clusters, or outliers. Prints as text; summaries of parts add up.
+    """How many samples are sure, torn between clusters, or outliers. Prints as text; summaries of parts add up.
 
     The counts are those of `CredalPartition.verdict`.
 
     Attributes
     ----------
-    n_objects : int
-        The number of objects.
+    n_samples : int
+        The number of samples.
     n_clusters : int
         The number of clusters.
     sure : dict from str to int
-        For each cluster, how many objects are sure to belong to it.
+        For each cluster, how many samples are sure to belong to it.
     torn : dict from str to int
-        For each set of clusters, how many objects are torn between them; the most frequent first.
+        For each set of clusters, how many samples are torn between them; the most frequent first.
     n_outliers : int
-        How many objects belong to no cluster.
+        How many samples belong to no cluster.
     nonspecificity : float
         From 0 (all mass on single clusters) to 1 (nothing is known).
     level : float
-        The belief in one cluster from which on an object is called sure.
+        The belief in one cluster from which on a sample is called sure.
     """
 
-    n_objects: int
+    n_samples: int
     n_clusters: int
     sure: dict[str, int]
     torn: dict[str, int]
@@ -47,12 +47,12 @@ class PartitionSummary:
 
     @property
     def n_sure(self) -> int:
-        """How many objects are sure."""
+        """How many samples are sure."""
         return sum(self.sure.values())
 
     @property
     def n_torn(self) -> int:
-        """How many objects are torn between clusters."""
+        """How many samples are torn between clusters."""
         return sum(self.torn.values())
 
     def __add__(self, other: "PartitionSummary") -> "PartitionSummary":
@@ -61,20 +61,20 @@ class PartitionSummary:
         if self.level != other.level:
             raise ValueError(f"summaries add up if they have the same level, not {self.level} and {other.level}.")
         torn = Counter(self.torn) + Counter(other.torn)
-        n_objects = self.n_objects + other.n_objects
-        vague = self.n_objects * self.nonspecificity + other.n_objects * other.nonspecificity
+        n_samples = self.n_samples + other.n_samples
+        vague = self.n_samples * self.nonspecificity + other.n_samples * other.nonspecificity
         return PartitionSummary(
-            n_objects=n_objects,
+            n_samples=n_samples,
             n_clusters=self.n_clusters,
             sure={name: count + other.sure[name] for name, count in self.sure.items()},
             torn=dict(torn.most_common()),
             n_outliers=self.n_outliers + other.n_outliers,
-            nonspecificity=vague / n_objects,
+            nonspecificity=vague / n_samples,
             level=self.level,
         )
 
     def _size(self) -> str:
-        return f"{counted(self.n_objects, 'object')}, {counted(self.n_clusters, 'cluster')}"
+        return f"{counted(self.n_samples, 'sample')}, {counted(self.n_clusters, 'cluster')}"
 
     def _rows(self) -> list[tuple[str, int, str]]:
         return [
@@ -89,7 +89,7 @@ class PartitionSummary:
     def __str__(self) -> str:
         lines = [self._size()]
         for name, count, detail in self._rows():
-            share = f"({100 * count / self.n_objects:.1f} %)"
+            share = f"({100 * count / self.n_samples:.1f} %)"
             lines.append(f"  {name:<9}{count:>9} {share:>10}   {detail}".rstrip())
         lines.append(f"  {self._rule()}")
         return "\n".join(lines)
@@ -99,7 +99,7 @@ class PartitionSummary:
     def _repr_html_(self) -> str:
         rows = []
         for name, count, detail in self._rows():
-            percent = 100 * count / self.n_objects
+            percent = 100 * count / self.n_samples
             bar = (
                 f'<div style="background:#0072b2;height:0.7em;width:{percent:.1f}%;min-width:1px" '
                 f'title="{percent:.1f} %"></div>'
@@ -113,14 +113,14 @@ class PartitionSummary:
 
 
 def summarize(verdict: Verdict, focal_sets: FocalSets, nonspecificity: float) -> PartitionSummary:
-    """Count the objects by their candidates."""
+    """Count the samples by their candidates."""
     candidates = verdict.candidates
     sure = candidates[verdict.sure].sum(axis=0)
     several, places = distinct(candidates[verdict.torn])
     counts = np.bincount(places, minlength=len(several))
     by_count = np.argsort(-counts, kind="stable")
     return PartitionSummary(
-        n_objects=len(candidates),
+        n_samples=len(candidates),
         n_clusters=focal_sets.frame_size,
         sure={name: int(count) for name, count in zip(focal_sets.frame, sure, strict=True)},
         torn={label(several[k], focal_sets.names): int(counts[k]) for k in by_count},

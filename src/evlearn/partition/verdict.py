@@ -1,4 +1,4 @@
-"""One rule that says of each object: sure of a cluster, torn between some, or an outlier."""
+"""One rule that says of each sample: sure of a cluster, torn between some, or an outlier."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +13,9 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_real
 
-#: What share of its belief an object must give to one cluster to be called sure.
+#: What share of its belief a sample must give to one cluster to be called sure.
 SURE_LEVEL = 0.6
-#: From this mass on the empty set on, an object is an outlier: more speaks against all clusters than for any.
+#: From this mass on the empty set on, a sample is an outlier: more speaks against all clusters than for any.
 OUTLIER_MASS = 0.5
 # More than single precision rounds, so that masses which sum to one reach a level of one, and ties are ties.
 _ROUNDING = 1e-6
@@ -24,18 +24,18 @@ _BLOCK_NUMBERS = 1 << 17
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a partition says of each object, by one rule: sure, torn or an outlier.
+    """What a partition says of each sample, by one rule: sure, torn or an outlier.
 
-    An object is an outlier if at least half of its mass is on the empty set. Of all others, the candidates are the
+    A sample is an outlier if at least half of its mass is on the empty set. Of all others, the candidates are the
     most plausible clusters, as few as it takes for their set to have a belief of `level`, where belief is what the
-    masses say without the empty set. An object with one candidate is sure, and one with several is torn between
+    masses say without the empty set. A sample with one candidate is sure, and one with several is torn between
     them. A cluster that is as plausible as a candidate is a candidate too, so that the numbers of the clusters
     decide nothing.
 
     Attributes
     ----------
     candidates : ndarray of bool of shape (n_samples, n_clusters)
-        The clusters that each object may belong to; none for outliers.
+        The clusters that each sample may belong to; none for outliers.
     level : float
         The belief that candidates have together.
     """
@@ -69,7 +69,7 @@ class Verdict:
         Returns
         -------
         ndarray of str of shape (n_samples,)
-            The texts, as objects.
+            The texts, as samples.
         """
         found = np.full(len(self.candidates), "outlier", dtype=object)
         sure, torn = self.sure, self.torn
@@ -82,7 +82,7 @@ class Verdict:
 
 
 def judge(masses: FloatArray, focal_sets: FocalSets, level: float) -> Verdict:
-    """The verdict on each object."""
+    """The verdict on each sample."""
     check_real("level", level, 0, 1, open_low=True)
     candidates = np.zeros((len(masses), focal_sets.frame_size), dtype=bool)
     members_by_size = _members_by_size(focal_sets)
@@ -92,7 +92,7 @@ def judge(masses: FloatArray, focal_sets: FocalSets, level: float) -> Verdict:
 
 
 def doubts(masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
-    """One minus the belief of the most plausible cluster, for each object."""
+    """One minus the belief of the most plausible cluster, for each sample."""
     result = np.empty(len(masses))
     for block in row_blocks(len(masses), max(1, _BLOCK_NUMBERS // len(focal_sets))):
         best = belief.contour(masses[block], focal_sets).argmax(axis=1)
@@ -104,7 +104,7 @@ def doubts(masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
 
 
 def level_for(doubt: FloatArray, share: float) -> float:
-    """The level at which about a share of the objects is torn."""
+    """The level at which about a share of the samples is torn."""
     check_real("share", share, 0, 1)
     if not len(doubt):
         return SURE_LEVEL
@@ -121,7 +121,7 @@ def distinct(candidates: BoolArray) -> tuple[BoolArray, IntArray]:
     sets : ndarray of bool of shape (n_sets, n_clusters)
         Each of them once.
     places : ndarray of int of shape (n_samples,)
-        Which of them each object has.
+        Which of them each sample has.
     """
     # As whole numbers of 64 bits, which are sorted much faster than rows.
     bits = np.packbits(candidates, axis=1)

@@ -1,4 +1,4 @@
-"""Constraints between objects, drawn on the data."""
+"""Constraints between samples, drawn on the data."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _STYLES: dict[str, dict[str, Any]] = {
     "must-link, violated": {"color": _VIOLATED_COLOR, "linestyle": _SOLID, "linewidth": 1.9},
     "cannot-link, violated": {"color": _VIOLATED_COLOR, "linestyle": _DASHED, "linewidth": 1.9},
 }
-_CROWD = 2000  # objects
+_CROWD = 2000  # samples
 
 
 class ConstraintsDisplay:
-    """Constraints on the data: must-links are solid lines and cannot-links dashed ones, between two objects.
+    """Constraints on the data: must-links are solid lines and cannot-links dashed ones, between two samples.
 
     Where labels are given, the constraints that they violate are thick and red.
 
@@ -46,9 +46,9 @@ class ConstraintsDisplay:
     Parameters
     ----------
     points : ndarray of shape (n_samples, 2)
-        Where the objects lie.
+        Where the samples lie.
     pairs : dict of str to ndarray of int of shape (n_pairs, 2)
-        The objects of the constraints, by kind: "must-link", "cannot-link", "must-link, violated" and
+        The samples of the constraints, by kind: "must-link", "cannot-link", "must-link, violated" and
         "cannot-link, violated".
     axis_labels : sequence of two str
         What to write on the axes.
@@ -62,7 +62,7 @@ class ConstraintsDisplay:
     lines_ : dict of str to matplotlib LineCollection
         The lines of each kind of constraint that there is.
     points_ : matplotlib PathCollection or None
-        The objects, if the display made the axes itself.
+        The samples, if the display made the axes itself.
     legend_ : matplotlib Legend or None
         The legend.
 
@@ -108,18 +108,18 @@ class ConstraintsDisplay:
         constraints : PairwiseConstraints
             The constraints.
         X : array-like or data frame of shape (n_samples, n_features)
-            The features of the objects.
+            The features of the samples.
         labels : CredalPartition or array-like of shape (n_samples,), default=None
-            The cluster of each object, which tells the constraints that are violated. Of a partition, the most
+            The cluster of each sample, which tells the constraints that are violated. Of a partition, the most
             plausible clusters count.
         features : sequence of two int or str, default=None
             The features to show, by number or column name. None means the two that there are or, where there
             are more, the first two principal components of `X`, as in `CredalPartitionDisplay`.
         ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure, with the objects as grey points; on given axes there are only
+            Where to draw. None makes a new figure, with the samples as grey points; on given axes there are only
             lines, and the entries of their legend are kept.
         max_lines : int, default=500
-            The largest number of constraints to draw; of more, a random sample, and the legend says of how many.
+            The largest number of constraints to draw; of more, a random subset, and the legend says of how many.
         random_state : int, RandomState instance or None, default=0
             The seed of that sample.
         legend : bool, default=True
@@ -135,10 +135,10 @@ class ConstraintsDisplay:
                 f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; "
                 "make them with PairwiseConstraints(must_link, cannot_link)."
             )
-        n_objects = X.shape[0] if hasattr(X, "shape") and len(X.shape) else np.shape(X)[0]
-        points, axis_labels = place(X, features, n_objects)
-        constraints.check_objects(n_objects)
-        display = cls(points=points, pairs=_kinds(constraints, labels, n_objects), axis_labels=axis_labels)
+        n_samples = X.shape[0] if hasattr(X, "shape") and len(X.shape) else np.shape(X)[0]
+        points, axis_labels = place(X, features, n_samples)
+        constraints.check_samples(n_samples)
+        display = cls(points=points, pairs=_kinds(constraints, labels, n_samples), axis_labels=axis_labels)
         return display.plot(ax, max_lines=max_lines, random_state=random_state, legend=legend)
 
     def plot(
@@ -171,7 +171,7 @@ class ConstraintsDisplay:
         self.ax_: Axes
         self.figure_: Figure | SubFigure
         self.ax_, self.figure_ = open_axes(ax)
-        self.points_: PathCollection | None = self._draw_objects() if ax is None else None
+        self.points_: PathCollection | None = self._draw_samples() if ax is None else None
         drawn = self._choose(int(max_lines), check_random_state(random_state))
         self.lines_: dict[str, LineCollection] = {
             kind: self._draw_lines(kind, pairs) for kind, pairs in drawn.items() if len(pairs)
@@ -179,7 +179,7 @@ class ConstraintsDisplay:
         self.legend_: Legend | None = self._draw_legend() if legend else None
         return self
 
-    def _draw_objects(self) -> PathCollection:
+    def _draw_samples(self) -> PathCollection:
         self.ax_.set(xlabel=on_axis(self.axis_labels[0]), ylabel=on_axis(self.axis_labels[1]))
         area = float(np.clip(350 / np.sqrt(len(self.points)), 3, 30))
         return self.ax_.scatter(self.points[:, 0], self.points[:, 1], s=area, color="0.7", linewidths=0, zorder=1)
@@ -200,7 +200,7 @@ class ConstraintsDisplay:
             linestyles=style["linestyle"],
             linewidths=style["linewidth"],
             label=kind,
-            # Over the objects, and violated ones over the others.
+            # Over the samples, and violated ones over the others.
             zorder=4.2 if "violated" in kind else 4.1,
         )
         self.ax_.add_collection(lines)
@@ -218,13 +218,13 @@ class ConstraintsDisplay:
 
 
 def _kinds(
-    constraints: PairwiseConstraints, labels: CredalPartition | npt.ArrayLike | None, n_objects: int
+    constraints: PairwiseConstraints, labels: CredalPartition | npt.ArrayLike | None, n_samples: int
 ) -> dict[str, IntArray]:
     if labels is None:
         return {"must-link": constraints.must_link, "cannot-link": constraints.cannot_link}
     given = labels.to_hard() if isinstance(labels, CredalPartition) else np.asarray(labels)
-    if given.shape != (n_objects,):
-        raise ValueError(f"labels must have one label for each of the {n_objects} rows of X, got {given.shape}.")
+    if given.shape != (n_samples,):
+        raise ValueError(f"labels must have one label for each of the {n_samples} rows of X, got {given.shape}.")
     violated = constraints.violations(given)
     return {
         "must-link": _without(constraints.must_link, violated.must_link),

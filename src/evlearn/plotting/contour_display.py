@@ -34,13 +34,13 @@ from evlearn.utils.validation import check_choice, check_integer
 _MOST_SETS = 16
 _GRID_BLOCK = 10_000  # places
 _ROUNDING = 1e-9
-_CROWD = 2000  # drawn objects
+_CROWD = 2000  # drawn samples
 
 
 class MassContourDisplay:
     """Contours of plausibilities or masses over the plane of two features, with the decision boundary.
 
-    Contour lines have the colour of their cluster, as the objects have; higher lines are thicker. Black lines are
+    Contour lines have the colour of their cluster, as the samples have; higher lines are thicker. Black lines are
     those of the empty set, dashed ones of sets of several clusters. The thick grey line is the decision boundary:
     on its two sides different clusters are the most plausible. The lines of one set alone lie on a shade that
     grows with the height; where there are many lines, one picture for each set is the clearest.
@@ -60,7 +60,7 @@ class MassContourDisplay:
     set_labels : sequence of str
         The name of each set.
     points : ndarray of shape (n_points, 2)
-        Where the objects lie.
+        Where the samples lie.
     clusters : ndarray of int of shape (n_points,)
         Their most plausible clusters.
     cluster_names : sequence of str
@@ -83,13 +83,13 @@ class MassContourDisplay:
     boundaries_ : list of matplotlib QuadContourSet or None
         The border of the region of each cluster; None where it has no border.
     points_ : list of matplotlib PathCollection
-        The objects of each cluster.
+        The samples of each cluster.
     legend_ : matplotlib Legend or None
         The legend.
 
     See Also
     --------
-    CredalPartitionDisplay : The objects, sure, torn or outliers.
+    CredalPartitionDisplay : The samples, sure, torn or outliers.
 
     Examples
     --------
@@ -154,9 +154,9 @@ class MassContourDisplay:
         Parameters
         ----------
         estimator : fitted estimator of evlearn
-            Has ``predict_mass`` for new objects with the features of `X`.
+            Has ``predict_mass`` for new samples with the features of `X`.
         X : array-like or data frame of shape (n_samples, n_features)
-            The objects to show. The grid reaches a little beyond them.
+            The samples to show. The grid reaches a little beyond them.
         of : {"plausibility", "mass"}, default="plausibility"
             What the contours are of.
         sets : sequence of sets, default=None
@@ -164,18 +164,18 @@ class MassContourDisplay:
             means each cluster for the plausibility, and each focal set for the mass.
         features : sequence of two int or str, default=None
             The features of the plane, by number or column name. Needed where there are more than two; the others
-            are then fixed at their means, and objects are drawn where the two features put them, whatever their
+            are then fixed at their means, and samples are drawn where the two features put them, whatever their
             others.
         grid_resolution : int, default=100
             The number of places along each axis.
         eps : float, default=0.1
-            How far the grid reaches beyond the objects, as a part of their range.
+            How far the grid reaches beyond the samples, as a part of their range.
         levels : sequence of float, default=(0.25, 0.5, 0.75)
             The heights of the lines.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=2000
-            The largest number of objects to draw, 0 for none; of more, a random sample.
+            The largest number of samples to draw, 0 for none; of more, a random subset.
         random_state : int, RandomState instance or None, default=0
             The seed of that sample.
         legend : bool, default=True
@@ -192,12 +192,12 @@ class MassContourDisplay:
         if not np.isfinite(eps) or eps < 0:
             raise ValueError(f"eps must be a number of at least 0, got {eps!r}.")
         if not predicts_masses(estimator):
-            raise ValueError(f"estimator must have predict_mass, which says masses of new objects: {estimator!r}.")
+            raise ValueError(f"estimator must have predict_mass, which says masses of new samples: {estimator!r}.")
         values, plane, names = cut(X, features)
         drawn = sample(
             np.arange(len(values)), max_points, np.zeros(len(values), np.intp), check_random_state(random_state)
         )
-        # The objects first: this is cheap, and says what the clusters and the focal sets are.
+        # The samples first: this is cheap, and says what the clusters and the focal sets are.
         said = _predict(estimator, values[drawn] if max_points else values[:1], X)
         table, labels = _read_sets(of, sets, said.focal_sets)
         columns = _columns_of(of, table, said.focal_sets)
@@ -415,4 +415,4 @@ def _title(of: str, sets: Sequence[Any] | None, labels: list[str], fixed: list[s
     title = f"{of} of {what if sets is None else ', '.join(map(shortened, labels))}"
     if not fixed:
         return title
-    return f"{title}\n({len(fixed)} other attribute{'s' if len(fixed) > 1 else ''} at the mean)"
+    return f"{title}\n({len(fixed)} other feature{'s' if len(fixed) > 1 else ''} at the mean)"

@@ -1,4 +1,4 @@
-"""The δ-Bel graph: objects that stand out, in the upper right corner, are centres of clusters."""
+"""The δ-Bel graph: samples that stand out, in the upper right corner, are centres of clusters."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _FEW = 12
 
 
 class DeltaBelDisplay:
-    """The δ-Bel graph: distance to the nearest object of larger belief against belief, for each object.
+    """The δ-Bel graph: distance to the nearest sample of larger belief against belief, for each sample.
 
-    Objects in the upper right corner are centres of clusters. The chosen ones are numbered, in the colours that
-    clusters have in `CredalPartitionDisplay`; all other objects are grey. An object at the upper left is far from
+    Samples in the upper right corner are centres of clusters. The chosen ones are numbered, in the colours that
+    clusters have in `CredalPartitionDisplay`; all other samples are grey. A sample at the upper left is far from
     all others but not a centre: an outlier. See Figure 7 of Denœux (2021).
 
     Make it with `from_data` or `from_delta_bel`; the constructor takes what these have computed.
@@ -39,11 +39,11 @@ class DeltaBelDisplay:
     Parameters
     ----------
     bel : ndarray of shape (n_samples,)
-        The belief of each object.
+        The belief of each sample.
     delta : ndarray of shape (n_samples,)
-        The distance of each object to the nearest one of larger belief.
+        The distance of each sample to the nearest one of larger belief.
     peaks : ndarray of int of shape (n_peaks,)
-        The objects to mark, in the order of their numbers.
+        The samples to mark, in the order of their numbers.
     min_bel, min_delta : float or None, default=None
         Thresholds to draw.
 
@@ -54,9 +54,9 @@ class DeltaBelDisplay:
     figure_ : matplotlib Figure
         The figure around it.
     drawn_ : ndarray of int
-        The numbers of the grey objects that are drawn, in ascending order: all of them, or a sample.
+        The numbers of the grey samples that are drawn, in ascending order: all of them, or a subset.
     points_ : matplotlib PathCollection
-        The grey objects.
+        The grey samples.
     peak_points_ : list of matplotlib PathCollection
         The mark of each peak.
     labels_ : list of matplotlib Annotation
@@ -76,7 +76,7 @@ class DeltaBelDisplay:
     >>> X, y = make_fourclass(400, random_state=0)
     >>> display = DeltaBelDisplay.from_data(X, n_neighbors=50)
     >>> display.ax_.get_title()
-    'δ-Bel graph: 4 peaks among 400 objects'
+    'δ-Bel graph: 4 peaks among 400 samples'
     >>> plt.close(display.figure_)
     """
 
@@ -118,9 +118,9 @@ class DeltaBelDisplay:
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
             Features, or dissimilarities if `metric` is "precomputed".
         n_neighbors : int or "auto", default="auto"
-            How many neighbours each object has; see `evlearn.cluster.delta_bel`, also for the next three.
+            How many neighbours each sample has; see `evlearn.cluster.delta_bel`, also for the next three.
         q : float or None, default=0.9
-            The quantile of an object's distances to its neighbours that is its scale.
+            The quantile of a sample's distances to its neighbours that is its scale.
         metric : str or callable, default="euclidean"
             "precomputed" for a square matrix of dissimilarities, or another metric of scikit-learn.
         n_jobs : int or None, default=None
@@ -128,13 +128,13 @@ class DeltaBelDisplay:
         n_peaks : int or "auto", default="auto"
             How many peaks to mark; see `evlearn.cluster.DeltaBel.peaks`, also for the next two.
         min_bel : float or None, default=None
-            Mark the objects whose belief is above this.
+            Mark the samples whose belief is above this.
         min_delta : float or None, default=None
-            Mark the objects whose delta is above this.
+            Mark the samples whose delta is above this.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=20000
-            The largest number of grey objects to draw. Of more, those of the largest delta are drawn, and a random
+            The largest number of grey samples to draw. Of more, those of the largest delta are drawn, and a random
             sample of the others.
         random_state : int, RandomState instance or None, default=0
             The seed of that sample.
@@ -176,13 +176,13 @@ class DeltaBelDisplay:
         n_peaks : int or "auto", default="auto"
             How many peaks to mark; see `evlearn.cluster.DeltaBel.peaks`, also for the next two.
         min_bel : float or None, default=None
-            Mark the objects whose belief is above this.
+            Mark the samples whose belief is above this.
         min_delta : float or None, default=None
-            Mark the objects whose delta is above this.
+            Mark the samples whose delta is above this.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=20000
-            The largest number of grey objects to draw, see `from_data`.
+            The largest number of grey samples to draw, see `from_data`.
         random_state : int, RandomState instance or None, default=0
             The seed of the sample.
 
@@ -209,7 +209,7 @@ class DeltaBelDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=20000
-            The largest number of grey objects to draw, see `from_data`.
+            The largest number of grey samples to draw, see `from_data`.
         random_state : int, RandomState instance or None, default=0
             The seed of the sample.
 
@@ -222,9 +222,9 @@ class DeltaBelDisplay:
         self.ax_: Axes
         self.figure_: Figure | SubFigure
         self.ax_, self.figure_ = open_axes(ax)
-        self.drawn_: IntArray = self._choose_objects(int(max_points), check_random_state(random_state))
+        self.drawn_: IntArray = self._choose_samples(int(max_points), check_random_state(random_state))
         self._set_frame()
-        # From 30 square points for a dozen objects to 5 for twenty thousand.
+        # From 30 square points for a dozen samples to 5 for twenty thousand.
         area = float(np.clip(700 / np.sqrt(len(self.drawn_) + 1), 5, 30))
         self.points_: PathCollection = self.ax_.scatter(
             self.bel[self.drawn_], self.delta[self.drawn_], s=area, color=_GREY, linewidths=0, zorder=2
@@ -234,11 +234,11 @@ class DeltaBelDisplay:
         self.labels_: list[Annotation] = self._draw_labels()
         return self
 
-    def _choose_objects(self, max_points: int, random: np.random.RandomState) -> IntArray:
+    def _choose_samples(self, max_points: int, random: np.random.RandomState) -> IntArray:
         others = np.delete(np.arange(len(self.bel)), self.peaks)
         if len(others) <= max_points:
             return others
-        # Far from the mass of objects each one counts; near the bottom one hides many.
+        # Far from the mass of samples each one counts; near the bottom one hides many.
         n_first = max_points // 2
         by_delta = others[np.argpartition(-self.delta[others], n_first)]
         rest = by_delta[n_first:]
@@ -247,9 +247,9 @@ class DeltaBelDisplay:
 
     def _set_frame(self) -> None:
         n_peaks = len(self.peaks)
-        title = f"δ-Bel graph: {n_peaks} peak{'s' if n_peaks > 1 else ''} among {len(self.bel):,} objects"
+        title = f"δ-Bel graph: {n_peaks} peak{'s' if n_peaks > 1 else ''} among {len(self.bel):,} samples"
         if len(self.drawn_) + n_peaks < len(self.bel):
-            title += f"\nA sample: {len(self.drawn_):,} of {len(self.bel) - n_peaks:,} other objects"
+            title += f"\nA subset: {len(self.drawn_):,} of {len(self.bel) - n_peaks:,} other samples"
         low, high = float(self.bel.min()), float(self.bel.max())
         width = (high - low) or 1.0
         top = float(self.delta.max()) or 1.0

@@ -103,7 +103,7 @@ class DominanceDisplay:
         Parameters
         ----------
         partitions : dict of str to CredalPartition or array-like of labels
-            The partitions by name, of the same objects.
+            The partitions by name, of the same samples.
         reference : CredalPartition or array-like of labels
             What they are held against, such as the true classes.
         ax : matplotlib Axes, default=None

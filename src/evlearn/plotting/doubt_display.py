@@ -51,9 +51,9 @@ class DoubtDisplay:
     empty_mass : float
         The average mass of the empty set.
     n_outliers : int
-        How many objects have at least half of their mass on the empty set.
-    n_objects : int
-        How many objects there are.
+        How many samples have at least half of their mass on the empty set.
+    n_samples : int
+        How many samples there are.
     cluster_names : sequence of str
         The name of each cluster.
 
@@ -90,13 +90,13 @@ class DoubtDisplay:
         doubts: FloatArray,
         empty_mass: float,
         n_outliers: int,
-        n_objects: int,
+        n_samples: int,
         cluster_names: Sequence[str],
     ) -> None:
         self.doubts = doubts
         self.empty_mass = empty_mass
         self.n_outliers = n_outliers
-        self.n_objects = n_objects
+        self.n_samples = n_samples
         self.cluster_names = cluster_names
 
     @classmethod
@@ -108,7 +108,7 @@ class DoubtDisplay:
         Parameters
         ----------
         estimator : fitted estimator of evlearn
-            Its ``credal_partition_`` is drawn. For new objects, use ``from_partition(estimator.predict_mass(X))``.
+            Its ``credal_partition_`` is drawn. For new samples, use ``from_partition(estimator.predict_mass(X))``.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         numbers : bool or "auto", default="auto"
@@ -144,14 +144,14 @@ class DoubtDisplay:
             The picture, drawn.
         """
         means = np.zeros(len(partition.focal_sets))
-        for block in row_blocks(partition.n_objects):
+        for block in row_blocks(partition.n_samples):
             means += partition.masses[block].sum(axis=0, dtype=np.float64)
-        means /= partition.n_objects
+        means /= partition.n_samples
         display = cls(
             doubts=_doubts(means, partition),
             empty_mass=float(means[0]),
             n_outliers=int(partition.outliers().sum()),
-            n_objects=partition.n_objects,
+            n_samples=partition.n_samples,
             cluster_names=partition.cluster_names,
         )
         return display.plot(ax, numbers=numbers)
@@ -242,7 +242,7 @@ class DoubtDisplay:
         self.ax_.spines[:].set_visible(False)
         self.ax_.invert_yaxis()
         self.ax_.set(aspect="equal", xlabel="cluster", ylabel="cluster")
-        outliers = f"outliers: {self.n_outliers:,} of {self.n_objects:,} objects"
+        outliers = f"outliers: {self.n_outliers:,} of {self.n_samples:,} samples"
         self.ax_.set_title(
             f"% of the mass: surely in a cluster (diagonal), torn between two (below)\n"
             f"∅ has {100 * self.empty_mass:.1f} % of the mass; {outliers}",

@@ -9,8 +9,8 @@ from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 def cluster_hulls(points: FloatArray, candidates: BoolArray) -> tuple[list[FloatArray], list[FloatArray]]:
     """The hulls of the lower and of the upper approximation of each cluster.
 
-    Each object goes through one hull only, that of the objects with the same candidates; the hull of an
-    approximation is the hull of such hulls. So the cost grows with the objects, however many are torn.
+    Each sample goes through one hull only, that of the samples with the same candidates; the hull of an
+    approximation is the hull of such hulls. So the cost grows with the samples, however many are torn.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def convex_hull(points: FloatArray) -> FloatArray:
     low, spread = points.min(axis=0), np.ptp(points, axis=0)
     if len(points) > 2 and (spread > 0).all():
         try:
-            # Both attributes on one scale, because Qhull takes for flat what is small beside the larger one.
+            # Both features on one scale, because Qhull takes for flat what is small beside the larger one.
             corners: IntArray = ConvexHull((points - low) / spread).vertices
             return points[corners]
         except QhullError:  # all on a line
@@ -44,10 +44,10 @@ def convex_hull(points: FloatArray) -> FloatArray:
 
 
 def _groups(candidates: BoolArray) -> list[IntArray]:
-    """The objects, grouped by their set of candidates."""
-    n_objects, n_clusters = candidates.shape
+    """The samples, grouped by their set of candidates."""
+    n_samples, n_clusters = candidates.shape
     # 64 clusters in a word, because comparing words is what sorts quickly.
-    packed = np.zeros((n_objects, 8 * -(-n_clusters // 64)), dtype=np.uint8)
+    packed = np.zeros((n_samples, 8 * -(-n_clusters // 64)), dtype=np.uint8)
     packed[:, : -(-n_clusters // 8)] = np.packbits(candidates, axis=1)
     words = packed.view(np.uint64)
     order = np.lexsort(words.T)

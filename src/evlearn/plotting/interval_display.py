@@ -19,9 +19,9 @@ from evlearn.utils.typing import EstimatorLike, FloatArray
 
 
 class IntervalDisplay:
-    """Whether the intervals of BootClus are what they should be, for all pairs of objects.
+    """Whether the intervals of BootClus are what they should be, for all pairs of samples.
 
-    The left panel has the degrees of belief that two objects are in the same cluster, the right one those of
+    The left panel has the degrees of belief that two samples are in the same cluster, the right one those of
     plausibility. They stand against the bounds of the confidence intervals that they approximate: the nearer to
     the diagonal, the better (Figures 9, 12 and 17 of Denœux (2020)). For data that were generated,
     they can stand against the true probabilities: belief should be below the diagonal, and plausibility above it.
@@ -32,7 +32,7 @@ class IntervalDisplay:
     Parameters
     ----------
     intervals : PairIntervals
-        Pairs of objects, with the bounds of their intervals.
+        Pairs of samples, with the bounds of their intervals.
     probabilities : ndarray of shape (n_pairs,), default=None
         The true probabilities of the same cluster, if these are known.
 
@@ -122,7 +122,7 @@ class IntervalDisplay:
         Parameters
         ----------
         intervals : PairIntervals
-            Pairs of objects, with the bounds of their intervals.
+            Pairs of samples, with the bounds of their intervals.
         probabilities : array-like of shape (n_pairs,), default=None
             The true probabilities of these pairs, for data that were generated. None compares with the confidence
             intervals.

@@ -1,4 +1,4 @@
-"""The masses themselves: stacked bars for few objects, a heat map for many."""
+"""The masses themselves: stacked bars for few samples, a heat map for many."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_integer
 
-_FEW = 40  # objects that are bars unless told otherwise
+_FEW = 40  # samples that are bars unless told otherwise
 _MOST_BARS = 200
 _MOST_OBJECT_NAMES = 40
 _SETS_IN_BARS = 12
@@ -45,11 +45,11 @@ _SMALLEST_NAMED = 0.02  # the part of the rows that the name of a cluster needs
 
 
 class MassesDisplay:
-    """The masses of a credal partition, for each object and focal set.
+    """The masses of a credal partition, for each sample and focal set.
 
-    Few objects are stacked bars: single clusters have their colour, sets of several clusters a pattern in the
-    colours of their members, Ω is light grey and the empty set black. Many objects are the rows of a heat map with
-    a column for each set. There objects are sorted by their most plausible cluster, whose colour stands at the
+    Few samples are stacked bars: single clusters have their colour, sets of several clusters a pattern in the
+    colours of their members, Ω is light grey and the empty set black. Many samples are the rows of a heat map with
+    a column for each set. There samples are sorted by their most plausible cluster, whose colour stands at the
     left; in each cluster those come first that give most mass to it alone.
 
     Sets without any mass are left out. Where there are too many sets, those with most mass are shown, and the
@@ -79,11 +79,11 @@ class MassesDisplay:
     cells_ : matplotlib QuadMesh or None
         The heat map; None for bars.
     cluster_bands_ : list of matplotlib Rectangle
-        The colours at the left of a heat map, for each cluster that has objects.
+        The colours at the left of a heat map, for each cluster that has samples.
     colorbar_ : matplotlib Colorbar or None
         The colour scale of a heat map.
     order_ : ndarray of int of shape (n_samples,)
-        The objects in the order in which they are drawn: bars from the left, heat maps from the top.
+        The samples in the order in which they are drawn: bars from the left, heat maps from the top.
 
     Examples
     --------
@@ -116,14 +116,14 @@ class MassesDisplay:
         Parameters
         ----------
         estimator : fitted estimator of evlearn
-            Its ``credal_partition_`` is drawn. For new objects, use ``from_partition(estimator.predict_mass(X))``.
+            Its ``credal_partition_`` is drawn. For new samples, use ``from_partition(estimator.predict_mass(X))``.
         kind : {"auto", "bars", "heatmap"}, default="auto"
-            What to draw; "auto" means bars for up to 40 objects, else a heat map.
+            What to draw; "auto" means bars for up to 40 samples, else a heat map.
         max_sets : int or None, default=None
             The largest number of sets to show. None means 40 for a heat map; for bars 12, or two more
             than there are clusters, up to 32.
         max_rows : int, default=500
-            About the largest number of rows in a heat map. Of more objects, each row is the mean of several that
+            About the largest number of rows in a heat map. Of more samples, each row is the mean of several that
             follow each other, and the title says of how many.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
@@ -155,14 +155,14 @@ class MassesDisplay:
         Parameters
         ----------
         partition : CredalPartition
-            The partition. Up to 40 objects that are drawn as bars have their names on the axis.
+            The partition. Up to 40 samples that are drawn as bars have their names on the axis.
         kind : {"auto", "bars", "heatmap"}, default="auto"
-            What to draw; "auto" means bars for up to 40 objects, else a heat map.
+            What to draw; "auto" means bars for up to 40 samples, else a heat map.
         max_sets : int or None, default=None
             The largest number of sets to show. None means 40 for a heat map; for bars 12, or two more
             than there are clusters, up to 32.
         max_rows : int, default=500
-            About the largest number of rows in a heat map. Of more objects, each row is the mean of several that
+            About the largest number of rows in a heat map. Of more samples, each row is the mean of several that
             follow each other, and the title says of how many.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
@@ -228,19 +228,19 @@ class MassesDisplay:
 
     def _wants_bars(self, kind: str) -> bool:
         check_choice("kind", kind, ("auto", "bars", "heatmap"))
-        n_objects = self.partition.n_objects
-        if kind == "bars" and n_objects > _MOST_BARS:
+        n_samples = self.partition.n_samples
+        if kind == "bars" and n_samples > _MOST_BARS:
             raise ValueError(
-                f"kind='bars' is for at most {_MOST_BARS} objects, and there are {n_objects:,}; use 'heatmap', or "
-                "choose objects, as in partition[:100]."
+                f"kind='bars' is for at most {_MOST_BARS} samples, and there are {n_samples:,}; use 'heatmap', or "
+                "choose samples, as in partition[:100]."
             )
-        return kind == "bars" or (kind == "auto" and n_objects <= _FEW)
+        return kind == "bars" or (kind == "auto" and n_samples <= _FEW)
 
     # Which sets
 
     def _choose_sets(self, max_sets: int) -> None:
         totals = np.zeros(len(self.partition.focal_sets))
-        for block in row_blocks(self.partition.n_objects):
+        for block in row_blocks(self.partition.n_samples):
             totals += self.partition.masses[block].sum(axis=0, dtype=np.float64)
         by_mass = np.argsort(-totals, kind="stable")[: np.count_nonzero(totals)]
         n_shown = len(by_mass) if len(by_mass) <= max_sets else max_sets - 1
@@ -251,7 +251,7 @@ class MassesDisplay:
             self.labels_.append(f"{len(by_mass) - n_shown:,} other sets")
 
     def _columns(self, block: slice) -> FloatArray:
-        """The masses of the sets in the picture, for some objects."""
+        """The masses of the sets in the picture, for some samples."""
         masses = self.partition.masses[block]
         shown = masses[:, self.shown_]
         if len(self.labels_) == len(self.shown_):
@@ -263,8 +263,8 @@ class MassesDisplay:
     # Bars
 
     def _draw_bars(self, legend: bool) -> None:
-        n_objects = self.partition.n_objects
-        self.order_: IntArray = np.arange(n_objects)
+        n_samples = self.partition.n_samples
+        self.order_: IntArray = np.arange(n_samples)
         heights = self._columns(slice(None))
         tops = heights.cumsum(axis=1)
         self.bars_ = [
@@ -272,15 +272,15 @@ class MassesDisplay:
                 self.order_,
                 heights[:, column],
                 bottom=tops[:, column] - heights[:, column],
-                width=0.85 if n_objects <= _FEW else 1.0,
+                width=0.85 if n_samples <= _FEW else 1.0,
                 linewidth=0,
                 label=label,
                 **self._style(column),
             )
             for column, label in enumerate(self.labels_)
         ]
-        self.ax_.set(xlabel="object", ylabel="mass", xlim=(-0.6, n_objects - 0.4), ylim=(0, 1))
-        self._name_objects()
+        self.ax_.set(xlabel="sample", ylabel="mass", xlim=(-0.6, n_samples - 0.4), ylim=(0, 1))
+        self._name_samples()
         if legend:
             self.legend_ = self._draw_legend()
 
@@ -314,14 +314,14 @@ class MassesDisplay:
             "hatch": _HATCHES[min(len(members) - 2, len(_HATCHES) - 1)],
         }
 
-    def _name_objects(self) -> None:
-        n_objects = self.partition.n_objects
-        names = self.partition.object_names if n_objects <= _MOST_OBJECT_NAMES else None
+    def _name_samples(self) -> None:
+        n_samples = self.partition.n_samples
+        names = self.partition.sample_names if n_samples <= _MOST_OBJECT_NAMES else None
         if names is None:
             self.ax_.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
             return
         short = [shortened(name) for name in names]
-        size = "medium" if n_objects <= _UPRIGHT else "small"
+        size = "medium" if n_samples <= _UPRIGHT else "small"
         self.ax_.set_xticks(self.order_, short, fontsize=size, **_turned(short))
 
     # Heat map
@@ -346,11 +346,11 @@ class MassesDisplay:
             self.colorbar_ = self.figure_.colorbar(self.cells_, ax=self.ax_, label="mass")
         if step > 1:
             title = self.ax_.get_title()
-            note = f"{self.partition.n_objects:,} objects; each row is the mean of up to {step:,}"
+            note = f"{self.partition.n_samples:,} samples; each row is the mean of up to {step:,}"
             self.ax_.set_title(f"{title}\n{note}" if title else note, fontsize="small")
 
     def _by_decidedness(self, clusters: IntArray) -> IntArray:
-        """Objects by cluster; in each, by the mass of it alone, and where this is equal by its plausibility."""
+        """Samples by cluster; in each, by the mass of it alone, and where this is equal by its plausibility."""
         focal_sets = self.partition.focal_sets
         single = focal_sets.singleton_positions
         sure, possible = np.zeros(len(clusters)), np.zeros(len(clusters))
@@ -392,7 +392,7 @@ class MassesDisplay:
         self.ax_.set(
             xlim=(-0.055 * width, width),
             ylim=(len(clusters), 0),
-            ylabel="objects, by their most plausible cluster",
+            ylabel="samples, by their most plausible cluster",
             xlabel="focal set",
         )
 
@@ -416,7 +416,7 @@ class MassesDisplay:
 
 
 def _share_rows(clusters: IntArray, order: IntArray, max_rows: int) -> tuple[IntArray, int]:
-    """The row of each object, where a row holds objects of one cluster that follow each other, and how many."""
+    """The row of each sample, where a row holds samples of one cluster that follow each other, and how many."""
     step = -(-len(order) // max_rows)
     counts = np.bincount(clusters)
     starts = counts.cumsum() - counts

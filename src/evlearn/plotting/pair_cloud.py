@@ -1,4 +1,4 @@
-"""Two numbers of each pair of objects against each other: points about a diagonal, or their density."""
+"""Two numbers of each pair of samples against each other: points about a diagonal, or their density."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ from evlearn.utils.validation import check_choice
 
 _MOST_IN_LEGEND = 8  # clusters; with the four kinds of mark there are twelve entries
 _MOST_IN_PICTURE = 60  # names of clusters
-_CROWD = 2000  # drawn objects
-_HIDDEN = 5  # objects of a cluster that its name would hide
+_CROWD = 2000  # drawn samples
+_HIDDEN = 5  # samples of a cluster that its name would hide
 _HULL_NAMES = {
     "verdict": {"lower": "around sure", "upper": "around sure and torn"},
     "rough": {"lower": "lower approximation", "upper": "upper approximation"},
@@ -43,8 +43,8 @@ _HULL_STYLES = {"lower": "-", "upper": (0, (5, 2.5))}
 class CredalPartitionDisplay:
     """The picture of a credal partition in two dimensions.
 
-    Objects have the colour and the marker of their most plausible cluster. Filled markers are sure, hollow ones
-    are torn between clusters, and black crosses are outliers. Solid lines are the convex hulls of the objects that
+    Samples have the colour and the marker of their most plausible cluster. Filled markers are sure, hollow ones
+    are torn between clusters, and black crosses are outliers. Solid lines are the convex hulls of the samples that
     are sure of a cluster, dashed lines those of all that may belong to it. With ``rule="max_mass"`` these are the
     lower and upper approximations of Figure 2 of Denœux (2021).
 
@@ -53,18 +53,18 @@ class CredalPartitionDisplay:
     Parameters
     ----------
     points : ndarray of shape (n_samples, 2)
-        Where the objects lie.
+        Where the samples lie.
     clusters : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each object.
+        The most plausible cluster of each sample.
     torn : ndarray of bool of shape (n_samples,)
-        Whether the object has several candidates.
+        Whether the sample has several candidates.
     outliers : ndarray of bool of shape (n_samples,)
-        Whether the object has none.
+        Whether the sample has none.
     lower_hulls : sequence of ndarray of shape (n_corners, 2)
-        For each cluster, the corners of the convex hull of the objects that have no other candidate, in order
+        For each cluster, the corners of the convex hull of the samples that have no other candidate, in order
         around it; two for a segment. With fewer there is nothing to draw.
     upper_hulls : sequence of ndarray of shape (n_corners, 2)
-        The same for all objects that it is a candidate of.
+        The same for all samples that it is a candidate of.
     cluster_names : sequence of str
         The name of each cluster.
     axis_labels : sequence of two str
@@ -79,9 +79,9 @@ class CredalPartitionDisplay:
     figure_ : matplotlib Figure
         The figure around it.
     drawn_ : ndarray of int
-        The numbers of the objects that are drawn, in ascending order: all of them, or a sample.
+        The numbers of the samples that are drawn, in ascending order: all of them, or a subset.
     sure_points_, torn_points_ : list of matplotlib PathCollection
-        The markers of sure and of torn objects, for each cluster.
+        The markers of sure and of torn samples, for each cluster.
     outlier_points_ : matplotlib PathCollection
         The crosses of the outliers.
     lower_lines_, upper_lines_ : list of matplotlib Line2D or None
@@ -93,7 +93,7 @@ class CredalPartitionDisplay:
 
     See Also
     --------
-    evlearn.CredalPartition.verdict : How the candidates of an object are chosen.
+    evlearn.CredalPartition.verdict : How the candidates of a sample are chosen.
     evlearn.CredalPartition.to_rough : The other two rules.
 
     Examples
@@ -157,20 +157,20 @@ class CredalPartitionDisplay:
             its ``predict_mass`` says about `X`. To show masses over other features than those that it was fitted
             on, use ``from_partition(estimator.credal_partition_, X)``.
         X : array-like or data frame of shape (n_samples, n_features)
-            The features of the objects; the axes carry the column names of a data frame.
+            The features of the samples; the axes carry the column names of a data frame.
         features : sequence of two int or str, default=None
             The features to show, by number or column name. None means the two that there are or, where there
             are more, the first two principal components of `X`, of which the axes tell the variance.
         rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
-            How the candidates of an object are chosen: by the verdict that summaries and tables show, or as in the
-            rough partitions of the papers. With the last rule no object is an outlier.
+            How the candidates of a sample are chosen: by the verdict that summaries and tables show, or as in the
+            rough partitions of the papers. With the last rule no sample is an outlier.
         level : float, default=0.6
-            For "verdict": the belief that the candidates of an object must have together.
+            For "verdict": the belief that the candidates of a sample must have together.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=20000
-            The largest number of objects to draw. Of more, a random sample is drawn, and the title says how many
-            of the sure, the torn and the outliers; hulls are those of all objects.
+            The largest number of samples to draw. Of more, a random subset is drawn, and the title says how many
+            of the sure, the torn and the outliers; hulls are those of all samples.
         random_state : int, RandomState instance or None, default=0
             The seed of that sample.
         hulls : bool, default=True
@@ -218,20 +218,20 @@ class CredalPartitionDisplay:
         partition : CredalPartition
             The partition.
         X : array-like or data frame of shape (n_samples, n_features)
-            The features of the objects; the axes carry the column names of a data frame.
+            The features of the samples; the axes carry the column names of a data frame.
         features : sequence of two int or str, default=None
             The features to show, by number or column name. None means the two that there are or, where there
             are more, the first two principal components of `X`, of which the axes tell the variance.
         rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
-            How the candidates of an object are chosen: by the verdict that summaries and tables show, or as in the
-            rough partitions of the papers. With the last rule no object is an outlier.
+            How the candidates of a sample are chosen: by the verdict that summaries and tables show, or as in the
+            rough partitions of the papers. With the last rule no sample is an outlier.
         level : float, default=0.6
-            For "verdict": the belief that the candidates of an object must have together.
+            For "verdict": the belief that the candidates of a sample must have together.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=20000
-            The largest number of objects to draw. Of more, a random sample is drawn, and the title says how many
-            of the sure, the torn and the outliers; hulls are those of all objects.
+            The largest number of samples to draw. Of more, a random subset is drawn, and the title says how many
+            of the sure, the torn and the outliers; hulls are those of all samples.
         random_state : int, RandomState instance or None, default=0
             The seed of that sample.
         hulls : bool, default=True
@@ -245,7 +245,7 @@ class CredalPartitionDisplay:
             The picture, drawn.
         """
         check_choice("rule", rule, ("verdict", "max_mass", "interval_dominance"))
-        points, axis_labels = place(X, features, partition.n_objects)
+        points, axis_labels = place(X, features, partition.n_samples)
         candidates = partition.verdict(level).candidates if rule == "verdict" else partition.to_rough(rule)
         n_candidates = candidates.sum(axis=1)
         lower_hulls, upper_hulls = cluster_hulls(points, candidates)
@@ -278,7 +278,7 @@ class CredalPartitionDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=20000
-            The largest number of objects to draw, see `from_partition`.
+            The largest number of samples to draw, see `from_partition`.
         random_state : int, RandomState instance or None, default=0
             The seed of the sample.
         hulls : bool, default=True
@@ -297,8 +297,8 @@ class CredalPartitionDisplay:
         self.figure_: Figure | SubFigure
         self.ax_, self.figure_ = open_axes(ax)
         self.ax_.set(xlabel=on_axis(self.axis_labels[0]), ylabel=on_axis(self.axis_labels[1]))
-        self._choose_objects(int(max_points), check_random_state(random_state))
-        self._draw_objects()
+        self._choose_samples(int(max_points), check_random_state(random_state))
+        self._draw_samples()
         # Lower over upper: where they are the same, one solid line is seen.
         self.upper_lines_ = self._draw_hulls(self.upper_hulls, "upper") if hulls else []
         self.lower_lines_ = self._draw_hulls(self.lower_hulls, "lower") if hulls else []
@@ -307,7 +307,7 @@ class CredalPartitionDisplay:
         self.legend_: Legend | None = self._draw_legend() if legend else None
         return self
 
-    def _choose_objects(self, max_points: int, random: np.random.RandomState) -> None:
+    def _choose_samples(self, max_points: int, random: np.random.RandomState) -> None:
         kinds = {"sure": ~(self.torn | self.outliers), "torn": self.torn, "outliers": self.outliers}
         objects = {kind: np.flatnonzero(chosen) for kind, chosen in kinds.items()}
         shares = share_out(max_points, [len(one) for one in objects.values()])
@@ -326,10 +326,10 @@ class CredalPartitionDisplay:
             note = f"A sample: {', '.join(counts)}"
             self.ax_.set_title(f"{title}\n{note}" if title else note, fontsize="small")
 
-    def _draw_objects(self) -> None:
+    def _draw_samples(self) -> None:
         points, clusters = self.points[self.drawn_], self.clusters[self.drawn_]
         torn, outliers = self.torn[self.drawn_], self.outliers[self.drawn_]
-        # From 45 square points for a dozen objects to 4 for twenty thousand.
+        # From 45 square points for a dozen samples to 4 for twenty thousand.
         area = float(np.clip(600 / np.sqrt(len(points)), 4, 45))
         self.sure_points_: list[PathCollection] = []
         self.torn_points_: list[PathCollection] = []
@@ -367,7 +367,7 @@ class CredalPartitionDisplay:
 
     def _draw_hull(self, hull: FloatArray, cluster: int, kind: str) -> Line2D:
         closed = hull if len(hull) == 2 else np.vstack([hull, hull[:1]])
-        # Few objects are not to be hidden by lines; among many the lines would be lost, so they go on top, with a
+        # Few samples are not to be hidden by lines; among many the lines would be lost, so they go on top, with a
         # white border.
         crowded = len(self.drawn_) > _CROWD
         (line,) = self.ax_.plot(
@@ -381,7 +381,7 @@ class CredalPartitionDisplay:
         return line
 
     def _draw_names(self) -> list[Text]:
-        """The name of each cluster in the middle of its objects, or above them where they are few."""
+        """The name of each cluster in the middle of its samples, or above them where they are few."""
         if len(self.cluster_names) > _MOST_IN_PICTURE:
             return []
         inside = self.drawn_[~self.outliers[self.drawn_]]
@@ -418,7 +418,7 @@ class CredalPartitionDisplay:
         return draw_legend(self.ax_, handles, title, crowded=len(self.drawn_) > _CROWD)
 
     def _mark_keys(self) -> list[Line2D]:
-        """What torn objects, outliers and hulls look like, as far as the picture has them."""
+        """What torn samples, outliers and hulls look like, as far as the picture has them."""
         grey = "0.35"
         keys = []
         if self.torn.any():
@@ -435,7 +435,7 @@ class CredalPartitionDisplay:
 def _partition_of(estimator: Any, X: Any) -> CredalPartition:
     if not predicts_masses(estimator):
         raise ValueError(
-            f"estimator must have predict_mass, which says masses of objects, got {estimator!r}; if X holds the "
-            "objects of a partition, use from_partition(partition, X)."
+            f"estimator must have predict_mass, which says masses of samples, got {estimator!r}; if X holds the "
+            "samples of a partition, use from_partition(partition, X)."
         )
     return partition_of(estimator, X)

@@ -20,7 +20,7 @@ _COLOR = "#0072B2"
 
 
 class PartitionMapDisplay:
-    """A map of partitions: the nearer two of them, the more alike is what they say about pairs of objects.
+    """A map of partitions: the nearer two of them, the more alike is what they say about pairs of samples.
 
     Distances are nearly one minus the credal Rand index, by multidimensional scaling. The axes have no meaning of
     their own. Points are the darker the more a partition leaves open.
@@ -86,11 +86,11 @@ class PartitionMapDisplay:
         Parameters
         ----------
         partitions : dict of str to CredalPartition or array-like
-            The partitions by name, of the same objects: credal ones, labels, or probabilities.
+            The partitions by name, of the same samples: credal ones, labels, or probabilities.
         distance : {"jousselme", "belief"}, default="jousselme"
             The distance behind the credal Rand index.
         n_pairs : int or None, default=None
-            How many pairs of objects to draw; see `evlearn.metrics.compare_partitions`.
+            How many pairs of samples to draw; see `evlearn.metrics.compare_partitions`.
         random_state : int, RandomState instance or None, default=None
             The seed, for results that can be repeated.
         ax : matplotlib Axes, default=None

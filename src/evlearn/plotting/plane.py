@@ -1,4 +1,4 @@
-"""Where objects lie in a picture: two of their features, or their first two principal components."""
+"""Where samples lie in a picture: two of their features, or their first two principal components."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,8 +13,8 @@ from evlearn.utils.validation import REMOTE, remoteness
 _EDGE = 0.15
 
 
-def place(X: Any, features: Sequence[int | str] | None, n_objects: int) -> tuple[FloatArray, tuple[str, str]]:
-    """Coordinates of the objects, and what to write on the axes.
+def place(X: Any, features: Sequence[int | str] | None, n_samples: int) -> tuple[FloatArray, tuple[str, str]]:
+    """Coordinates of the samples, and what to write on the axes.
 
     A few samples that are remote from all others are drawn at the edge, and an axis says so: to scale, they would
     be all that can be seen.
@@ -27,7 +27,7 @@ def place(X: Any, features: Sequence[int | str] | None, n_objects: int) -> tuple
         Names for the axes.
     """
     table = X if hasattr(X, "shape") else np.asarray(X)
-    _check_shape(table.shape, n_objects)
+    _check_shape(table.shape, n_samples)
     if features is None and table.shape[1] > 2:
         values = _numbers(table)
         far = remoteness(values) > REMOTE
@@ -61,11 +61,11 @@ def cut(X: Any, features: Sequence[int | str] | None) -> tuple[FloatArray, tuple
     table = X if hasattr(X, "shape") else np.asarray(X)
     _check_shape(table.shape, table.shape[0] if table.shape else 0)
     if table.shape[0] == 0:
-        raise ValueError("X has no rows; give the objects whose plane is to be shown.")
+        raise ValueError("X has no rows; give the samples whose plane is to be shown.")
     names = _column_names(table)
     if features is None and len(names) > 2:
         raise ValueError(
-            f"X has {len(names)} attributes and the plane has two; choose them with `features`, and the others "
+            f"X has {len(names)} features and the plane has two; choose them with `features`, and the others "
             "are fixed at their means."
         )
     axes = _positions((0, 1) if features is None else features, names)
@@ -74,17 +74,17 @@ def cut(X: Any, features: Sequence[int | str] | None) -> tuple[FloatArray, tuple
     return _numbers(table), axes, names
 
 
-def _check_shape(shape: tuple[int, ...], n_objects: int) -> None:
+def _check_shape(shape: tuple[int, ...], n_samples: int) -> None:
     if len(shape) != 2:
         raise ValueError(
-            f"X must have a row for each object and a column for each attribute, got shape {tuple(shape)}."
+            f"X must have a row for each sample and a column for each feature, got shape {tuple(shape)}."
         )
-    if shape[0] != n_objects:
+    if shape[0] != n_samples:
         raise ValueError(
-            f"X has {shape[0]} rows but the partition has {n_objects} objects; give the rows that it describes."
+            f"X has {shape[0]} rows but the partition has {n_samples} samples; give the rows that it describes."
         )
     if shape[1] < 2:
-        raise ValueError(f"X has {shape[1]} column and a picture needs two; add another attribute.")
+        raise ValueError(f"X has {shape[1]} column and a picture needs two; add another feature.")
 
 
 def _column_names(table: Any) -> list[str]:
@@ -131,7 +131,7 @@ def _numbers(table: Any) -> FloatArray:
     if missing.any():
         raise ValueError(
             f"X has missing or infinite values in {missing.sum()} rows, the first of them row "
-            f"{missing.argmax()}; fill them in, or leave these objects out of X and of the partition."
+            f"{missing.argmax()}; fill them in, or leave these samples out of X and of the partition."
         )
     return values
 
@@ -150,7 +150,7 @@ def _nearer(values: FloatArray, far: BoolArray) -> FloatArray:
 def _principal_components(values: FloatArray, near: BoolArray) -> tuple[FloatArray, tuple[str, str]]:
     if len(values) < 2:
         raise ValueError("X has 1 row, which has no principal components; choose two columns with `features`.")
-    with np.errstate(invalid="ignore"):  # shares of no variance, where all objects are the same
+    with np.errstate(invalid="ignore"):  # shares of no variance, where all samples are the same
         components = PCA(n_components=2, random_state=0).fit(values[near])
     first, second = (
         f"principal component {number}" + (f" ({share:.0%} of the variance)" if np.isfinite(share) else "")

@@ -1,4 +1,4 @@
-"""What a credal partition says about pairs of objects, as matrices with the objects in order."""
+"""What a credal partition says about pairs of samples, as matrices with the samples in order."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from evlearn.utils.validation import check_integer
 
 _PARTS = ("plausibility", "belief")
 _MOST_NAMES = 12  # groups with names at the axes
-_LEAST_SHARE = 0.04  # of the objects, for a group to be named
+_LEAST_SHARE = 0.04  # of the samples, for a group to be named
 
 
 class RelationalDisplay:
-    """The relational representation of a credal partition: whether each two objects are in one cluster.
+    """The relational representation of a credal partition: whether each two samples are in one cluster.
 
-    Each panel is a matrix with a row and a column for each object. Objects are ordered by their most plausible
+    Each panel is a matrix with a row and a column for each sample. Samples are ordered by their most plausible
     cluster, within a cluster by their doubt, and outliers come last. Blocks on the diagonal are clusters; a
-    stripe is an object of which little is known. Where belief and plausibility differ, it is unknown whether the
-    two are in one cluster. The diagonal compares an object with an independent twin.
+    stripe is a sample of which little is known. Where belief and plausibility differ, it is unknown whether the
+    two are in one cluster. The diagonal compares a sample with an independent twin.
 
     Make it with `from_estimator` or `from_partition`; the constructor takes what these have computed.
 
     Parameters
     ----------
     matrices : dict of str to ndarray of shape (n_drawn, n_drawn)
-        What to show, by name, in the order of the objects that are drawn.
+        What to show, by name, in the order of the samples that are drawn.
     order : ndarray of int of shape (n_drawn,)
-        The numbers of these objects.
+        The numbers of these samples.
     group_sizes : ndarray of int of shape (n_groups,)
         How many of them are in each group: the clusters, then the outliers. None of these is 0.
     group_names : sequence of str
         The name of each group.
-    n_objects : int
-        How many objects there are, drawn or not.
+    n_samples : int
+        How many samples there are, drawn or not.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class RelationalDisplay:
     See Also
     --------
     evlearn.CredalPartition.relational : The numbers.
-    evlearn.CredalPartition.doubt : What objects of a cluster are ordered by.
+    evlearn.CredalPartition.doubt : What samples of a cluster are ordered by.
 
     Examples
     --------
@@ -92,13 +92,13 @@ class RelationalDisplay:
         order: IntArray,
         group_sizes: IntArray,
         group_names: Sequence[str],
-        n_objects: int,
+        n_samples: int,
     ) -> None:
         self.matrices = matrices
         self.order = order
         self.group_sizes = group_sizes
         self.group_names = group_names
-        self.n_objects = n_objects
+        self.n_samples = n_samples
 
     @classmethod
     def from_estimator(
@@ -108,7 +108,7 @@ class RelationalDisplay:
         parts: Sequence[str] = ("plausibility", "belief"),
         dissimilarities: npt.ArrayLike | None = None,
         ax: Axes | Sequence[Axes] | None = None,
-        max_objects: int = 500,
+        max_samples: int = 500,
         random_state: RandomSeed = 0,
     ) -> RelationalDisplay:
         """The matrices of the partition that an estimator has found.
@@ -120,11 +120,11 @@ class RelationalDisplay:
         parts : sequence of {"plausibility", "belief"}, default=("plausibility", "belief")
             What to show of "the same cluster", one panel for each.
         dissimilarities : array-like of shape (n_samples, n_samples), default=None
-            Shown in a first panel, with the objects in the same order.
+            Shown in a first panel, with the samples in the same order.
         ax : matplotlib Axes or sequence of Axes, default=None
             Where to draw, one for each panel; None makes a new figure.
-        max_objects : int, default=500
-            The largest number of objects to draw; of more, a random sample.
+        max_samples : int, default=500
+            The largest number of samples to draw; of more, a random subset.
         random_state : int, RandomState instance or None, default=0
             The seed of that sample.
 
@@ -138,7 +138,7 @@ class RelationalDisplay:
             parts=parts,
             dissimilarities=dissimilarities,
             ax=ax,
-            max_objects=max_objects,
+            max_samples=max_samples,
             random_state=random_state,
         )
 
@@ -150,7 +150,7 @@ class RelationalDisplay:
         parts: Sequence[str] = ("plausibility", "belief"),
         dissimilarities: npt.ArrayLike | None = None,
         ax: Axes | Sequence[Axes] | None = None,
-        max_objects: int = 500,
+        max_samples: int = 500,
         random_state: RandomSeed = 0,
     ) -> RelationalDisplay:
         """The matrices of a credal partition.
@@ -162,11 +162,11 @@ class RelationalDisplay:
         parts : sequence of {"plausibility", "belief"}, default=("plausibility", "belief")
             What to show of "the same cluster", one panel for each.
         dissimilarities : array-like of shape (n_samples, n_samples), default=None
-            Shown in a first panel, with the objects in the same order.
+            Shown in a first panel, with the samples in the same order.
         ax : matplotlib Axes or sequence of Axes, default=None
             Where to draw, one for each panel; None makes a new figure.
-        max_objects : int, default=500
-            The largest number of objects to draw; of more, a random sample.
+        max_samples : int, default=500
+            The largest number of samples to draw; of more, a random subset.
         random_state : int, RandomState instance or None, default=0
             The seed of that sample.
 
@@ -175,10 +175,10 @@ class RelationalDisplay:
         RelationalDisplay
             The picture, drawn.
         """
-        check_integer("max_objects", max_objects, 1)
+        check_integer("max_samples", max_samples, 1)
         _check_parts(parts, dissimilarities)
         groups = np.where(partition.outliers(), partition.n_clusters, partition.to_hard())
-        drawn = sample(np.arange(len(groups)), max_objects, groups, check_random_state(random_state))
+        drawn = sample(np.arange(len(groups)), max_samples, groups, check_random_state(random_state))
         chosen = partition[drawn]
         ranks = np.lexsort([chosen.doubt(), groups[drawn]])
         order = drawn[ranks]
@@ -194,7 +194,7 @@ class RelationalDisplay:
             order=order,
             group_sizes=sizes,
             group_names=[names[group] for group in present],
-            n_objects=len(partition),
+            n_samples=len(partition),
         )
         return display.plot(ax)
 
@@ -233,8 +233,8 @@ class RelationalDisplay:
     def _set_frame(self, panel: Axes, name: str) -> None:
         title = name if name == "dissimilarity" else f"{name} of the same cluster"
         n_drawn = len(self.order)
-        note = "" if n_drawn == self.n_objects else f" (a sample: {n_drawn:,} of {self.n_objects:,})"
-        panel.set(title=title, xlabel=f"objects by cluster{note}", xticks=[], yticks=[])
+        note = "" if n_drawn == self.n_samples else f" (a subset: {n_drawn:,} of {self.n_samples:,})"
+        panel.set(title=title, xlabel=f"samples by cluster{note}", xticks=[], yticks=[])
         if len(self.group_sizes) > _MOST_NAMES:
             return
         middles = np.cumsum(self.group_sizes) - self.group_sizes / 2 - 0.5
@@ -266,11 +266,11 @@ def _check_parts(parts: Sequence[str], dissimilarities: npt.ArrayLike | None) ->
         raise ValueError(f"parts is empty, and there is nothing to draw; choose among {list(_PARTS)}.")
 
 
-def _read(dissimilarities: npt.ArrayLike, order: IntArray, n_objects: int) -> FloatArray:
+def _read(dissimilarities: npt.ArrayLike, order: IntArray, n_samples: int) -> FloatArray:
     given = np.asanyarray(dissimilarities)
-    if given.shape != (n_objects, n_objects):
+    if given.shape != (n_samples, n_samples):
         raise ValueError(
-            f"dissimilarities must be a square matrix of the {n_objects} objects of the partition, got shape "
+            f"dissimilarities must be a square matrix of the {n_samples} samples of the partition, got shape "
             f"{given.shape}."
         )
     return np.asarray(given[np.ix_(order, order)], dtype=np.float64)

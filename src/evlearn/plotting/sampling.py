@@ -1,18 +1,18 @@
-"""Which objects are drawn when there are too many to see."""
+"""Which samples are drawn when there are too many to see."""
 
 import numpy as np
 import numpy.typing as npt
 
 from evlearn.utils.typing import IntArray
 
-#: How many objects each cluster keeps in a sample, as far as it has them, so that no small cluster is lost.
+#: How many samples each cluster keeps in a subset, as far as it has them, so that no small cluster is lost.
 _FEWEST = 20
-#: The part of a sample that each kind of object may take before the rest is shared in proportion.
+#: The part of a subset that each kind of sample may take before the rest is shared in proportion.
 _RESERVED = 40
 
 
 def share_out(size: int, counts: npt.ArrayLike) -> IntArray:
-    """How many objects of each kind a sample takes: all of them where they are few, else in proportion.
+    """How many samples of each kind a subset takes: all of them where they are few, else in proportion.
 
     Examples
     --------

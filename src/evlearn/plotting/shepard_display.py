@@ -18,7 +18,7 @@ from evlearn.utils.typing import EstimatorLike, FloatArray
 class ShepardDisplay:
     """The Shepard diagram of a credal partition: dissimilarities of pairs against their degrees of conflict.
 
-    Methods that learn from dissimilarities make objects that differ conflict, and objects that resemble each other
+    Methods that learn from dissimilarities make samples that differ conflict, and samples that resemble each other
     agree. The nearer the pairs lie to the diagonal, the better they have done so; see Figure 3 of
     Denœux (2021).
 

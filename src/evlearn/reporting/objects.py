@@ -1,4 +1,4 @@
-"""Which objects a report shows, with the names and features that the user knows."""
+"""Which samples a report shows, with the names and features that the user knows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _MOST_ATTRIBUTES = 12
 
 @dataclass(frozen=True)
 class Objects:
-    """Objects with their masses, names and features.
+    """Samples with their masses, names and features.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Objects:
     seen : ndarray of shape (n_samples, n_features) or None
         The features as the model saw them, after scaling; None if only dissimilarities are known.
     level : float, default=0.6
-        The belief from which on an object is sure.
+        The belief from which on a sample is sure.
     """
 
     partition: CredalPartition
@@ -43,7 +43,7 @@ class Objects:
 
     @classmethod
     def of(cls, partition: CredalPartition, X: Any, seen: Any, level: float = SURE_LEVEL) -> "Objects":
-        """Objects of any array or frame."""
+        """Samples of any array or frame."""
         values = np.asarray(X)
         columns = [str(name) for name in getattr(X, "columns", [f"feature {k}" for k in range(values.shape[1])])]
         index = getattr(X, "index", None) if hasattr(X, "iloc") else None
@@ -63,7 +63,7 @@ class Objects:
         return self.columns[:_MOST_ATTRIBUTES]
 
     def most_torn(self, limit: int) -> IntArray:
-        """The torn objects in the greatest doubt."""
+        """The torn samples in the greatest doubt."""
         torn = np.flatnonzero(self.verdict.torn)
         return torn[np.argsort(-self.partition.doubt()[torn], kind="stable")][:limit]
 
@@ -73,7 +73,7 @@ class Objects:
         return outliers[np.argsort(-self.partition.masses[outliers, 0], kind="stable")][:limit]
 
     def rows(self, chosen: IntArray) -> tuple[list[str], list[list[object]]]:
-        """A table of some objects: name, clusters, doubt, mass of the empty set, plausibilities, features.
+        """A table of some samples: name, clusters, doubt, mass of the empty set, plausibilities, features.
 
         Returns
         -------
@@ -85,7 +85,7 @@ class Objects:
         some = self.partition[chosen]
         names = some.cluster_names
         candidates, doubt, plausibilities = self.verdict.candidates[chosen], some.doubt(), some.to_possibilistic()
-        columns = ["object", "may be in", "doubt", "none", *(f"pl({name})" for name in names), *self.shown]
+        columns = ["sample", "may be in", "doubt", "none", *(f"pl({name})" for name in names), *self.shown]
         rows: list[list[object]] = []
         for k, number in enumerate(chosen):
             may = ", ".join(written(name) for name, possible in zip(names, candidates[k], strict=True) if possible)

@@ -44,9 +44,9 @@ def report(
     n_rows: int = 20,
     title: str | None = None,
 ) -> Path:
-    """Write what a fitted estimator says about objects to one HTML file, for people who do not program.
+    """Write what a fitted estimator says about samples to one HTML file, for people who do not program.
 
-    The file holds everything: sentences, pictures, the objects that are most torn and the outliers with their
+    The file holds everything: sentences, pictures, the samples that are most torn and the outliers with their
     names and features, parameters and versions. It opens from disk, without a network, and prints. Pictures need
     matplotlib, ``pip install "evidential-learn[plot]"``; without it the report has a sentence in their place.
 
@@ -55,15 +55,15 @@ def report(
     estimator : object
         A fitted clusterer of `evlearn.cluster`, or a `sklearn.pipeline.Pipeline` that ends in one.
     X : array-like of shape (n_samples, n_features)
-        The objects, as given to `fit`, or new ones. Names of rows and columns are shown where X is a frame.
+        The samples, as given to `fit`, or new ones. Names of rows and columns are shown where X is a frame.
     path : str or path
         The file, as a rule with the ending ``.html``. An older file is replaced.
     level : float, default=0.6
-        The belief in one cluster from which on an object is called sure, see `evlearn.CredalPartition.verdict`.
+        The belief in one cluster from which on a sample is called sure, see `evlearn.CredalPartition.verdict`.
         The page says it. `evlearn.CredalPartition.level_leaving` finds the level that leaves a given share of the
-        objects to a person.
+        samples to a person.
     n_rows : int, default=20
-        The most objects that a table shows.
+        The most samples that a table shows.
     title : str or None, default=None
         The title of the page; None makes one.
 
@@ -104,15 +104,15 @@ def write_report(
     title: str | None = None,
     remark: str = "",
 ) -> Path:
-    """Write a report about objects whose masses are known already."""
+    """Write a report about samples whose masses are known already."""
     before, model = split_pipeline(estimator)
     method = type(model).__name__
     parts = [
         _summary(objects, remark),
         html.section("Pictures", *(_pictures(model, objects) if can_draw() else [html.paragraph(NO_PICTURES)])),
         _clusters(before, model, objects),
-        _objects("Objects between clusters", "No object is torn.", objects, objects.most_torn(n_rows)),
-        _objects("Outliers", "No object is an outlier.", objects, objects.farthest(n_rows)),
+        _objects("Samples between clusters", "No sample is torn.", objects, objects.most_torn(n_rows)),
+        _objects("Outliers", "No sample is an outlier.", objects, objects.farthest(n_rows)),
         _parameters(before, model),
     ]
     made = f"{method} by evidential-learn {evlearn.__version__}, {date.today().isoformat()}"
@@ -137,7 +137,7 @@ def can_draw() -> bool:
 def _summary(objects: Objects, remark: str) -> str:
     partition = objects.partition
     summary = partition.summary(objects.level)
-    total = summary.n_objects
+    total = summary.n_samples
 
     def share(count: int) -> str:
         return f"{100 * count / total:.0f} %"
@@ -147,7 +147,7 @@ def _summary(objects: Objects, remark: str) -> str:
     more = summary.n_torn - sum(count for _, count in several)
     torn += f"; and {more:,} between others" if more else ""
     sentences = [
-        f"Of {total:,} objects, {summary.n_sure:,} ({share(summary.n_sure)}) are sure of one of "
+        f"Of {total:,} samples, {summary.n_sure:,} ({share(summary.n_sure)}) are sure of one of "
         f"{counted(summary.n_clusters, 'cluster')}: at least {100 * objects.level:.3g} % of the belief about "
         "each of them is in that cluster alone.",
         f"{summary.n_torn:,} ({share(summary.n_torn)}) are torn: {torn}." if torn else "None is torn.",
@@ -203,13 +203,13 @@ def _pictures(model: Any, objects: Objects) -> list[str]:
     if len(objects.columns) > 1:
         caption = (
             "Colours and marks: the most plausible cluster. Hollow marks: torn. Crosses: outliers. "
-            "Solid outlines go around the sure objects of a cluster, dashed ones around all that may be in it."
+            "Solid outlines go around the sure samples of a cluster, dashed ones around all that may be in it."
         )
         pictures.append(drawn(plane, caption, (9, 5.5)))
-    caption = "How each object's mass is spread over sets of clusters; objects sorted by cluster."
+    caption = "How each sample's mass is spread over sets of clusters; samples sorted by cluster."
     pictures.append(drawn(lambda ax: MassesDisplay.from_partition(partition, ax=ax), caption, (9, 5)))
     if partition.n_clusters > 1:
-        caption = "Which clusters share objects."
+        caption = "Which clusters share samples."
         pictures.append(drawn(lambda ax: DoubtDisplay.from_partition(partition, ax=ax), caption, (6.5, 5)))
     if len(getattr(model, "objective_history_", ())) > 1:
         caption = "The objective, iteration by iteration: it should have settled."
@@ -230,9 +230,9 @@ def _clusters(before: Pipeline | None, model: Any, objects: Objects) -> str:
     for k, name in enumerate(partition.cluster_names):
         row: list[object] = [str(name), int(sure[:, k].sum()), int(possible[:, k].sum())]
         rows.append(row + ([] if centers is None else [float(value) for value in centers[k][: len(shown)]]))
-    note = "Sure: objects of this cluster and no other. Possible: objects that may be in it."
+    note = "Sure: samples of this cluster and no other. Possible: samples that may be in it."
     if centers is not None:
-        note += " The attributes are those of its prototype."
+        note += " The features are those of its prototype."
     return html.section("Clusters", html.paragraph(note), html.table(columns, rows))
 
 

@@ -131,10 +131,10 @@ def _described(value: Any) -> Any:
         return {str(key): _described(one) for key, one in value.items()}
     if isinstance(value, partial):
         return [_described(value.func), _described(value.args), _described(value.keywords)]
-    return _described_object(value)
+    return _described_sample(value)
 
 
-def _described_object(value: Any) -> Any:
+def _described_sample(value: Any) -> Any:
     kind = type(value).__name__
     if isinstance(value, (np.random.RandomState, np.random.Generator)):
         return kind  # where chance comes from, which the state no longer asks

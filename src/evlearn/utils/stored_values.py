@@ -20,13 +20,13 @@ import numpy.typing as npt
 #: Raises unless a value, whose place in the file comes first, is what it must be.
 Check: TypeAlias = Callable[[str, Any], None]
 
-#: A size that a file may claim without bringing as much: columns of an empty table, objects that are only counted.
+#: A size that a file may claim without bringing as much: columns of an empty table, samples that are only counted.
 LARGEST_CLAIM = 1_000_000
 
 _FAILURES = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 _MOST_DIMENSIONS = 4
 _LARGEST_FORM = 1e100  # squared distances by it are numbers
-_LARGEST = 2**63 - 1  # whole numbers beyond it are objects to NumPy, and not numbers
+_LARGEST = 2**63 - 1  # whole numbers beyond it are samples to NumPy, and not numbers
 #: The types of arrays in JSON.
 ARRAY_TYPES = ("float64", "float32", "int64", "int32", "bool", "str")
 
@@ -83,7 +83,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def check_keys(where: str, document: Any, required: Iterable[str], optional: Iterable[str] = ()) -> None:
-    """Raise unless a value is an object of JSON with these names."""
+    """Raise unless a value is a sample of JSON with these names."""
     if not isinstance(document, dict):
         raise ValueError(f"{where} must be an object with names, got {shortened(document)}")
     required = list(required)

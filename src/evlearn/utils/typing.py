@@ -13,12 +13,12 @@ IntArray: TypeAlias = NDArray[np.intp]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 RandomSeed: TypeAlias = int | np.random.RandomState | None
-#: The name of a metric, or a function of two objects.
+#: The name of a metric, or a function of two samples.
 Metric: TypeAlias = str | Callable[[Any, Any], float]
 
 
 class ArrayObject(Protocol):
-    """An object that is an array when asked, such as a frame."""
+    """A sample that is an array when asked, such as a frame."""
 
     def __array__(self) -> NDArray[Any]: ...
     def __len__(self) -> int: ...
@@ -63,7 +63,7 @@ class ClassifierLike(EstimatorLike, Protocol):
 
 
 class ClustererLike(EstimatorLike, Protocol):
-    """An estimator that learns from objects alone."""
+    """An estimator that learns from samples alone."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Learn, and return the estimator."""

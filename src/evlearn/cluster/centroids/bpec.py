@@ -25,10 +25,10 @@ from evlearn.utils.validation import check_choice, check_integer, check_real
 
 
 class BPEC(PrototypeClusterer):
-    r"""Belief-peak evidential clustering: centres are objects that their neighbours take for centres.
+    r"""Belief-peak evidential clustering: centres are samples that their neighbours take for centres.
 
-    First the objects that stand out in the δ-Bel graph are found, and with them, if wanted, the
-    number of clusters. These objects are the prototypes and stay where they are; masses follow as in ECM, by
+    First the samples that stand out in the δ-Bel graph are found, and with them, if wanted, the
+    number of clusters. These samples are the prototypes and stay where they are; masses follow as in ECM, by
     default with a metric for each cluster. There are no starts to try and no randomness, but for samples of
     large data.
 
@@ -37,16 +37,16 @@ class BPEC(PrototypeClusterer):
     n_clusters : int or "auto", default="auto"
         The number of clusters; "auto" takes as many as peaks stand out.
     n_neighbors : int or "auto", default="auto"
-        How many neighbours say whether an object is a centre. "auto" is a tenth of the objects, but at least 10
+        How many neighbours say whether a sample is a centre. "auto" is a tenth of the samples, but at least 10
         and at most 100.
     q : float or None, default=0.9
-        The quantile of an object's distances to its neighbours that is its scale; None takes the scale 1 for all.
+        The quantile of a sample's distances to its neighbours that is its scale; None takes the scale 1 for all.
     min_bel, min_delta : float or None, default=None
-        With `n_clusters` "auto": take the objects above these thresholds of the δ-Bel graph as
+        With `n_clusters` "auto": take the samples above these thresholds of the δ-Bel graph as
         centres.
     focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
         The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
-        clusters that are the nearest two of some object, at most two pairs for each cluster; "full": all sets;
+        clusters that are the nearest two of some sample, at most two pairs for each cluster; "full": all sets;
         "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
         again with the pairs of clusters that turn out to be neighbours.
     include_omega : bool, default=True
@@ -58,17 +58,17 @@ class BPEC(PrototypeClusterer):
         times. "auto" lets a pair win near the middle of the two closest clusters, whatever the number of features;
         the papers take 1.
     beta : float or "auto", default="auto"
-        The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it by the width
+        The exponent of the masses, above 1: nearer to 1, samples are more decided. "auto" chooses it by the width
         of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
         papers take 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
-        The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
-        takes the distance that 95 of 100 pairs of objects do not exceed.
+        The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
+        takes the distance that 95 of 100 pairs of samples do not exceed.
     metric : {"adaptive", "euclidean"}, default="adaptive"
         "adaptive": every cluster has a metric of its own, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6
         For "adaptive": how much of a round metric is mixed into each. Raise it when there are many features
-        and few objects.
+        and few samples.
     init : "peaks" or array-like of shape (n_clusters, n_features), default="peaks"
         The prototypes, if they are known.
     max_iter : int, default=300
@@ -76,7 +76,7 @@ class BPEC(PrototypeClusterer):
     tol : float, default=1e-6
         An iteration that lowers the objective by less than this share of it is the last.
     random_state : int, RandomState instance or None, default=None
-        The seed, for samples of more than 20,000 objects.
+        The seed, for subsets of more than 20,000 samples.
     n_jobs : int or None, default=None
         How many workers share the blocks of rows: threads, or what ``joblib.parallel_config`` says. The result
         does not depend on it.
@@ -92,7 +92,7 @@ class BPEC(PrototypeClusterer):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The prototypes: objects, up to rounding, the clearest peak first.
+        The prototypes: samples, up to rounding, the clearest peak first.
     n_clusters_ : int
         The number of clusters.
     metrics_ : ndarray of shape (n_clusters, n_features, n_features)
@@ -100,7 +100,7 @@ class BPEC(PrototypeClusterer):
     credal_partition_ : CredalPartition
         The result, for data in memory or with `masses_file`.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each object; a Dask array for Dask collections.
+        The most plausible cluster of each sample; a Dask array for Dask collections.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
         The masses, read-only; a Dask array, not computed yet, for Dask collections.
     focal_sets_ : FocalSets
@@ -191,12 +191,12 @@ class BPEC(PrototypeClusterer):
 
     @whole_or_nothing
     def fit(self, X: DataLike, y: object = None) -> Self:
-        """Find the peaks, the metrics of their clusters, and the mass functions of the objects.
+        """Find the peaks, the metrics of their clusters, and the mass functions of the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The objects; any kind of data that `ECM.fit` takes.
+            The samples; any kind of data that `ECM.fit` takes.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
 
@@ -210,7 +210,7 @@ class BPEC(PrototypeClusterer):
         with one_blas_thread(), self._opened(X, reset=True) as rows:
             fit = PrototypeFit.begin(self, rows, None)
             self._publish_fit(fit, fit.run())
-        self._name_objects(X)
+        self._name_samples(X)
         return self
 
     def _check_parameters(self) -> None:

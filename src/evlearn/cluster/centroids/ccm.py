@@ -21,8 +21,8 @@ from evlearn.utils.validation import check_integer, check_real
 class CCM(OnlineClusterer):
     r"""Credal c-means: like ECM, for clusters of which one may lie between two others.
 
-    An object gives mass to a set of clusters if it is near to all of their prototypes, and not only near to the
-    barycentre: the middle cluster of three in a row keeps its objects, which ECM shares with the set of the two
+    A sample gives mass to a set of clusters if it is near to all of their prototypes, and not only near to the
+    barycentre: the middle cluster of three in a row keeps its samples, which ECM shares with the set of the two
     outer ones.
 
     Samples far from all others, up to the largest numbers, are outliers and leave the clusters where they are.
@@ -34,7 +34,7 @@ class CCM(OnlineClusterer):
         The number of clusters.
     focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
         The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
-        clusters that are the nearest two of some object, at most two pairs for each cluster; "full": all sets;
+        clusters that are the nearest two of some sample, at most two pairs for each cluster; "full": all sets;
         "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
         again with the pairs of clusters that turn out to be neighbours.
     include_omega : bool, default=False
@@ -43,17 +43,17 @@ class CCM(OnlineClusterer):
         For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
     gamma : float, default=1.0
         The weight of the distance to the barycentre of a set, beside those to its prototypes. 0 leaves it out; the
-        larger it is, the more objects in the middle of a set give mass to it.
+        larger it is, the more samples in the middle of a set give mass to it.
     beta : float or "auto", default="auto"
-        The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it by the width
+        The exponent of the masses, above 1: nearer to 1, samples are more decided. "auto" chooses it by the width
         of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
         papers take 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
-        The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
-        takes the distance that 95 of 100 pairs of objects do not exceed.
+        The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
+        takes the distance that 95 of 100 pairs of samples do not exceed.
     init : str or array-like of shape (n_clusters, n_features), default="kmeans"
-        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at objects spread by k-means++;
-        "random", at random objects; "peaks", at peaks of belief; or at given points.
+        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at samples spread by k-means++;
+        "random", at random samples; "peaks", at peaks of belief; or at given points.
     n_init : int, default=10
         How many times to start; the best result is kept. With "kmeans" it is k-means that starts so many times, on
         a sample.
@@ -82,7 +82,7 @@ class CCM(OnlineClusterer):
     credal_partition_ : CredalPartition
         The result, for data in memory or with `masses_file`.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each object; a Dask array for Dask collections.
+        The most plausible cluster of each sample; a Dask array for Dask collections.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
         The masses, read-only; a Dask array, not computed yet, for Dask collections.
     focal_sets_ : FocalSets
@@ -100,7 +100,7 @@ class CCM(OnlineClusterer):
     converged_ : bool
         Whether the last iteration changed the objective by less than `tol`.
     n_samples_seen_ : int
-        How many objects `partial_fit` has seen.
+        How many samples `partial_fit` has seen.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of str
@@ -186,7 +186,7 @@ class CCM(OnlineClusterer):
         with one_blas_thread(), self._opened(X, reset=True) as rows:
             fit = PrototypeFit.begin(self, rows, sample_weight)
             self._publish_fit(fit, fit.run())
-        self._name_objects(X)
+        self._name_samples(X)
         return self
 
     def _check_parameters(self) -> None:

@@ -42,9 +42,9 @@ _REMEDY = (
 class CECM(EvidentialClusterer):
     r"""Constrained evidential c-means: clusters around prototypes that respect what is known about pairs.
 
-    As in evidential c-means, each cluster has a prototype, an object between prototypes gives mass to sets of
-    clusters, and an object far from all of them to the empty set. Must-link and cannot-link constraints, given to
-    `fit`, pull the masses of their objects, and with them the prototypes, to where the constraints are met.
+    As in evidential c-means, each cluster has a prototype, a sample between prototypes gives mass to sets of
+    clusters, and a sample far from all of them to the empty set. Must-link and cannot-link constraints, given to
+    `fit`, pull the masses of their samples, and with them the prototypes, to where the constraints are met.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class CECM(EvidentialClusterer):
         The number of clusters.
     focal_sets : {"auto", "full", "pairs", "simple"}, FocalSets or list of sets, default="auto"
         The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
-        clusters that are the nearest two of some object, at most two pairs for each cluster; "full": all sets;
+        clusters that are the nearest two of some sample, at most two pairs for each cluster; "full": all sets;
         "pairs": single clusters, and all pairs; "simple": no pairs.
     include_omega : bool, default=True
         Whether the set of all clusters belongs to "auto", "simple" and "pairs".
@@ -60,8 +60,8 @@ class CECM(EvidentialClusterer):
         How much large sets are discouraged: the squared distance to a set of k clusters counts ``k**alpha``
         times. "auto" lets a pair win near the middle of the two closest clusters; the paper takes 1.
     delta : float or "auto", default="auto"
-        The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
-        takes the distance that 95 of 100 pairs of objects do not exceed.
+        The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
+        takes the distance that 95 of 100 pairs of samples do not exceed.
     xi : float, default=0.5
         The weight of the constraints, at least 0 and below 1; that of the distances is ``1 - xi``. Distances are
         squared and have the unit of the data, so scale the data, or choose the weight for their unit.
@@ -69,14 +69,14 @@ class CECM(EvidentialClusterer):
         "adaptive": every cluster has a metric of its own, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6
         For "adaptive": how much of a round metric is mixed into each. Raise it when there are many features
-        and few objects.
+        and few samples.
     penalty : {"plausibility", "symmetric"}, default="plausibility"
-        What a must-link costs: the plausibility that the two objects are in different clusters, or the mean of
+        What a must-link costs: the plausibility that the two samples are in different clusters, or the mean of
         that and of one minus the plausibility that they are in the same. For a cannot-link it is the other way
-        round. "symmetric" does not let objects escape from their must-links to the empty set.
+        round. "symmetric" does not let samples escape from their must-links to the empty set.
     init : str or array-like of shape (n_clusters, n_features), default="kmeans"
-        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at objects spread by k-means++;
-        "random", at random objects; "peaks", at peaks of belief; or at given points.
+        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at samples spread by k-means++;
+        "random", at random samples; "peaks", at peaks of belief; or at given points.
     n_init : int, default=1
         How many times to start; the best result is kept. Only the first start has been at the solution of k-means,
         or goes through evidential c-means without constraints, so that the others can end elsewhere.
@@ -94,7 +94,7 @@ class CECM(EvidentialClusterer):
     credal_partition_ : CredalPartition
         The result.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each object.
+        The most plausible cluster of each sample.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
         The masses, read-only.
     focal_sets_ : FocalSets
@@ -178,16 +178,16 @@ class CECM(EvidentialClusterer):
 
     @whole_or_nothing
     def fit(self, X: ArrayLike, y: object = None, *, constraints: PairwiseConstraints | None = None) -> Self:
-        """Find prototypes and the mass functions of the objects.
+        """Find prototypes and the mass functions of the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
         constraints : PairwiseConstraints, default=None
-            Pairs of objects that must, or cannot, be in the same cluster.
+            Pairs of samples that must, or cannot, be in the same cluster.
 
         Returns
         -------
@@ -224,24 +224,24 @@ class CECM(EvidentialClusterer):
             if ends[-1].interrupted:
                 break
         self._finish(data, problem, min(ends, key=lambda one: one.objective))
-        self._name_objects(X)
+        self._name_samples(X)
         width = float(np.sqrt(scales.variance)) / seen.coordinates.scale
         warn_if_collapsed(pdist(self.cluster_centers_), self.labels_, self.n_clusters, width, _REMEDY)
         return self
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """The mass functions of objects, new or old, from their distances to the prototypes.
+        """The mass functions of samples, new or old, from their distances to the prototypes.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects. Constraints play no role any more, so that objects of the training set that were in
+            The samples. Constraints play no role any more, so that samples of the training set that were in
             constraints can have other masses than in the fit.
 
         Returns
         -------
         CredalPartition
-            A mass function for each object.
+            A mass function for each sample.
         """
         check_is_fitted(self)
         data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])

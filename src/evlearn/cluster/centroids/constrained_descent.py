@@ -1,9 +1,9 @@
-r"""The alternation of CECM: masses for prototypes, prototypes for masses, with constraints between objects.
+r"""The alternation of CECM: masses for prototypes, prototypes for masses, with constraints between samples.
 
-Objects without constraints have the masses of ECM, of which none are kept. The masses of the others hang together,
+Samples without constraints have the masses of ECM, of which none are kept. The masses of the others hang together,
 and are kept from iteration to iteration.
 
-At full weight, constraints freeze the masses of their objects long before the prototypes are where they belong.
+At full weight, constraints freeze the masses of their samples long before the prototypes are where they belong.
 So a descent climbs a ladder of weights first, from one at which distances still have a say, with a few iterations
 on each step.
 """
@@ -38,9 +38,9 @@ class State:
     model : EuclideanModel or AdaptiveModel
         The prototypes.
     masses : ndarray of shape (n_bound, n_focal_sets)
-        The masses of the objects in constraints.
+        The masses of the samples in constraints.
     statistics : Statistics
-        What all objects tell about better prototypes.
+        What all samples tell about better prototypes.
     objective : float
         The objective.
     penalty : float
@@ -56,14 +56,14 @@ class State:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is given: objects, the constraints on some of them, and what sets of clusters cost.
+    """What is given: samples, the constraints on some of them, and what sets of clusters cost.
 
     The objective is `share` times the sum of that of ECM and of the penalty.
 
     Attributes
     ----------
     free, bound : ndarray of shape (n, n_features)
-        The objects without and with constraints, as the user has them.
+        The samples without and with constraints, as the user has them.
     rows : ConstrainedRows
         The constraints, with a penalty in squared units of the model.
     coordinates : Coordinates

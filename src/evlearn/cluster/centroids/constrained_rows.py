@@ -1,11 +1,11 @@
-r"""The masses of objects in constraints: prototypes are given, and what an object costs depends on its partners.
+r"""The masses of samples in constraints: prototypes are given, and what a sample costs depends on its partners.
 
-Given the masses of its partners, the best mass function of an object solves
+Given the masses of its partners, the best mass function of a sample solves
 
 .. math:: \min_m\ \sum_qh_qm_q^2+u_qm_q\quad\text{subject to}\quad\mathbf 1^Tm=1,\ m\ge0 ,
 
-where h holds the costs of the sets and u what the constraints say. A sweep solves this for all objects in turn,
-which never increases the whole. Objects without a constraint among them do not see each other: they are solved at
+where h holds the costs of the sets and u what the constraints say. A sweep solves this for all samples in turn,
+which never increases the whole. Samples without a constraint among them do not see each other: they are solved at
 once.
 """
 
@@ -60,15 +60,15 @@ def penalty_forms(kind: str, focal_sets: FocalSets) -> FloatArray:
 
 @dataclass(frozen=True)
 class ConstrainedRows:
-    """The objects in constraints, and what they owe each other.
+    """The samples in constraints, and what they owe each other.
 
     Attributes
     ----------
-    objects : ndarray of int
-        The objects with a constraint; rows of masses are theirs. Sorted by their features, so that their order
+    samples : ndarray of int
+        The samples with a constraint; rows of masses are theirs. Sorted by their features, so that their order
         in the data does not matter.
     penalty : Penalty
-        What unmet constraints cost, with these objects numbered anew.
+        What unmet constraints cost, with these samples numbered anew.
     groups : list of (ndarray of int, csr_array, csr_array)
         Rows without a constraint among them, with their must-links and cannot-links to all rows.
     """

@@ -22,9 +22,9 @@ from evlearn.utils.validation import check_choice, check_integer, check_real
 
 
 class ECM(OnlineClusterer):
-    r"""Evidential c-means: as simple as k-means, with objects that are torn between clusters, and outliers.
+    r"""Evidential c-means: as simple as k-means, with samples that are torn between clusters, and outliers.
 
-    Each cluster has a prototype, and each set of clusters the barycentre of theirs. An object gives mass to a
+    Each cluster has a prototype, and each set of clusters the barycentre of theirs. A sample gives mass to a
     set the more the nearer it is to the barycentre, and to the empty set if it is far from all of them. An
     iteration costs about as much as one of k-means, and data may be larger than memory: Parquet files and Dask
     collections are taken as they are, and the work is shared by threads, processes or a cluster.
@@ -38,7 +38,7 @@ class ECM(OnlineClusterer):
         The number of clusters.
     focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
         The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
-        clusters that are the nearest two of some object, at most two pairs for each cluster; "full": all sets;
+        clusters that are the nearest two of some sample, at most two pairs for each cluster; "full": all sets;
         "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
         again with the pairs of clusters that turn out to be neighbours.
     include_omega : bool, default=True
@@ -50,20 +50,20 @@ class ECM(OnlineClusterer):
         times. "auto" lets a pair win near the middle of the two closest clusters, whatever the number of features;
         the papers take 1.
     beta : float or "auto", default="auto"
-        The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it by the width
+        The exponent of the masses, above 1: nearer to 1, samples are more decided. "auto" chooses it by the width
         of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
         papers take 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
-        The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
-        takes the distance that 95 of 100 pairs of objects do not exceed.
+        The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
+        takes the distance that 95 of 100 pairs of samples do not exceed.
     metric : {"euclidean", "adaptive"}, default="euclidean"
         "adaptive": every cluster has a metric of its own, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6
         For "adaptive": how much of a round metric is mixed into each. Raise it when there are many features
-        and few objects.
+        and few samples.
     init : str or array-like of shape (n_clusters, n_features), default="kmeans"
-        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at objects spread by k-means++;
-        "random", at random objects; "peaks", at peaks of belief; or at given points.
+        Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at samples spread by k-means++;
+        "random", at random samples; "peaks", at peaks of belief; or at given points.
     n_init : int, default=10
         How many times to start; the best result is kept. With "kmeans" it is k-means that starts so many times, on
         a sample.
@@ -94,7 +94,7 @@ class ECM(OnlineClusterer):
     credal_partition_ : CredalPartition
         The result, for data in memory or with `masses_file`.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each object; a Dask array for Dask collections.
+        The most plausible cluster of each sample; a Dask array for Dask collections.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
         The masses, read-only; a Dask array, not computed yet, for Dask collections.
     focal_sets_ : FocalSets
@@ -114,7 +114,7 @@ class ECM(OnlineClusterer):
     converged_ : bool
         Whether the last iteration changed the objective by less than `tol`.
     n_samples_seen_ : int
-        How many objects `partial_fit` has seen.
+        How many samples `partial_fit` has seen.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of str
@@ -137,7 +137,7 @@ class ECM(OnlineClusterer):
     >>> butterfly = load_butterfly()
     >>> model = ECM(n_clusters=2, delta=5, random_state=0).fit(butterfly.data)
     >>> model.credal_partition_.summary()
-    12 objects, 2 clusters
+    12 samples, 2 clusters
       sure            10   (83.3 %)   0: 5, 1: 5
       torn             1    (8.3 %)   Ω (any cluster): 1
       outliers         1    (8.3 %)
@@ -210,7 +210,7 @@ class ECM(OnlineClusterer):
         with one_blas_thread(), self._opened(X, reset=True) as rows:
             fit = PrototypeFit.begin(self, rows, sample_weight)
             self._publish_fit(fit, fit.run())
-        self._name_objects(X)
+        self._name_samples(X)
         return self
 
     def _check_parameters(self) -> None:

@@ -128,7 +128,7 @@ class PrototypeFit:
         return replace(self.alternation.trace(ended.model, ended.history), converged=ended.converged)
 
     def _with_pairs(self, model: Model) -> Model:
-        """The best model so far, with the pairs of clusters that share objects."""
+        """The best model so far, with the pairs of clusters that share samples."""
         shares = self.rows.map(_Similarity(model), self.weights, n_jobs=self.method.n_jobs)
         pairs = neighbor_pairs(reduce(add, shares), self.method.n_pair_neighbors)
         larger = model.costs.focal_sets.with_sets(pairs)
@@ -220,7 +220,7 @@ def _sets_of(method: Any, prototypes: FloatArray, sample: FloatArray, counts: Fl
 
 @dataclass(frozen=True)
 class _Similarity:
-    """From a block of rows to how much clusters share its objects."""
+    """From a block of rows to how much clusters share its samples."""
 
     model: Model
 

@@ -52,7 +52,7 @@ class OnlineClusterer(PrototypeClusterer):
             self._check_parameters()
             if in_two_steps(self.focal_sets):
                 raise ValueError(
-                    "focal_sets='neighbor_pairs' needs all objects at once: use fit, or list the pairs."
+                    "focal_sets='neighbor_pairs' needs all samples at once: use fit, or list the pairs."
                 )
         with one_blas_thread(), self._opened(X, reset=first) as rows:
             weights = check_weights(sample_weight, rows)

@@ -71,7 +71,7 @@ def _choose(rows: Rows, random: np.random.RandomState) -> IntArray:
 
 
 def typical_distance(sample: FloatArray, weights: FloatArray, random: np.random.RandomState) -> float:
-    """The distance that 95 of 100 pairs of objects do not exceed, as the default for outliers."""
+    """The distance that 95 of 100 pairs of samples do not exceed, as the default for outliers."""
     n = len(sample)
     if n * n <= 2 * _PAIRS:
         first, second = np.divmod(np.arange(n * n), n)

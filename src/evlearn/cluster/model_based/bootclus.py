@@ -37,7 +37,7 @@ _FEWEST_REPLICATES = 20
 class BootClus(RowwiseClusterer):
     r"""Calibrated evidential clustering: how sure a mixture model can be, from bootstrap confidence intervals.
 
-    A mixture model gives each pair of objects a probability of belonging to the same cluster, but not how reliable
+    A mixture model gives each pair of samples a probability of belonging to the same cluster, but not how reliable
     that probability is. BootClus fits the model again to many resamples of the data, takes a confidence interval
     for each pair, and finds mass functions whose degrees of belief and plausibility of "same cluster" are the
     bounds of these intervals, as nearly as can be. If clusters are Gaussian, belief and plausibility enclose the
@@ -65,13 +65,13 @@ class BootClus(RowwiseClusterer):
     focal_sets : {"pairs", "simple", "full", "neighbor_pairs"}, FocalSets or list of sets, default="pairs"
         The sets of clusters that may carry mass. "pairs": single clusters and all pairs; "simple": single clusters
         only, unless `include_omega`; "full": all sets; "neighbor_pairs": single clusters, and pairs of clusters
-        that share objects, for many clusters.
+        that share samples, for many clusters.
     include_omega : bool, default=False
         Whether the set of all clusters belongs to "simple", "pairs" and "neighbor_pairs".
     n_pair_neighbors : int, default=1
         For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
     n_partners : int, "auto" or "all", default="auto"
-        How many other objects each object is compared with. "auto" means all of up to 2000 objects, and 200 drawn
+        How many other samples each sample is compared with. "auto" means all of up to 2000 samples, and 200 drawn
         at random beyond.
     tol : float, default=1e-4
         A sweep that lowers the objective by less than this share of it is the last.
@@ -86,7 +86,7 @@ class BootClus(RowwiseClusterer):
         The seed, for results that can be repeated.
     n_jobs : int or None, default=None
         How many mixtures are fitted at the same time, by processes or what ``joblib.parallel_config`` says, and
-        how many threads compare objects. The result does not depend on it.
+        how many threads compare samples. The result does not depend on it.
     verbose : int, default=0
         Whether to report progress.
 
@@ -95,13 +95,13 @@ class BootClus(RowwiseClusterer):
     credal_partition_ : CredalPartition
         The result. Its clusters are the components of `mixture_`, in the same order.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each object.
+        The most plausible cluster of each sample.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
         The masses, read-only. The empty set has none: mixtures know no outliers.
     focal_sets_ : FocalSets
         What the columns of the masses stand for.
     mixture_ : estimator
-        The mixture fitted to all objects.
+        The mixture fitted to all samples.
     n_clusters_ : int
         The number of clusters.
     intervals_ : PairIntervals
@@ -182,12 +182,12 @@ class BootClus(RowwiseClusterer):
 
     @whole_or_nothing
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Fit the mixture, resample it, and find the mass functions of the objects.
+        """Fit the mixture, resample it, and find the mass functions of the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
 
@@ -235,7 +235,7 @@ class BootClus(RowwiseClusterer):
             focal_sets=focal_sets,
             confidence=self.confidence,
         )
-        self._name_objects(X)
+        self._name_samples(X)
         publish_trace(self, trace, "the objective", max_iter=self.max_iter, steps="sweeps")
         return self
 
@@ -259,7 +259,7 @@ class BootClus(RowwiseClusterer):
 
     def _fit_mixture(self, data: FloatArray, random: np.random.RandomState) -> Any:
         if self.n_clusters is not None and self.n_clusters > len(data):
-            raise ValueError(f"n_clusters={self.n_clusters} is more than the {len(data)} objects; give fewer.")
+            raise ValueError(f"n_clusters={self.n_clusters} is more than the {len(data)} samples; give fewer.")
         seed = random.randint(np.iinfo(np.int32).max)
         if self.mixture is None:
             mixture = ParsimoniousGaussianMixture(
@@ -293,7 +293,7 @@ class BootClus(RowwiseClusterer):
         n_clusters = shares.shape[1]
         if n_clusters == 1 and self.n_clusters is None:
             warn_caller(
-                "the mixture has one component only, so all objects belong to one cluster for sure; give "
+                "the mixture has one component only, so all samples belong to one cluster for sure; give "
                 "n_clusters to have more."
             )
         family = make_focal_sets(self.focal_sets, n_clusters, include_omega=self.include_omega)
@@ -328,14 +328,14 @@ class BootClus(RowwiseClusterer):
 
 @dataclass(frozen=True, kw_only=True)
 class BootstrapModel(BlockModel):
-    """Resampled mixtures, and some objects with known masses: what gives a row its masses.
+    """Resampled mixtures, and some samples with known masses: what gives a row its masses.
 
     Attributes
     ----------
     replicates : Replicates
         The mixtures.
     probabilities : ndarray of float32 of shape (n_known, n_clusters, n_replicates)
-        The probabilities of the clusters of the known objects.
+        The probabilities of the clusters of the known samples.
     confidence : float
         That of the intervals.
     """
@@ -358,7 +358,7 @@ class BootstrapModel(BlockModel):
         pairs = np.indices((len(shares), known)).reshape(2, -1).T
         lower, upper = percentile_intervals(shares, self.probabilities, pairs, self.confidence)
         targets = np.hstack([lower.reshape(-1, known), 1 - upper.reshape(-1, known)]).astype(np.float64)
-        # Objects that no mixture says anything about may be with anyone, or with nobody.
+        # Samples that no mixture says anything about may be with anyone, or with nobody.
         targets[(shares.max(axis=1) == 0).any(axis=1)] = 0
         return _with_empty_set(rows_against(targets, self.masses[:, 1:], same_cluster_forms(self.focal_sets)))
 

@@ -1,4 +1,4 @@
-r"""Confidence intervals on the probability that two objects belong to the same cluster.
+r"""Confidence intervals on the probability that two samples belong to the same cluster.
 
 Under replicate b of a mixture the probability is :math:`P_{ij}^{(b)}=\sum_kT_{ik}^{(b)}T_{jk}^{(b)}`, whatever its
 components are called. The interval of a pair runs between two percentiles over the replicates. Probabilities are
@@ -21,12 +21,12 @@ _NUMBERS_AT_A_TIME = 1 << 18
 
 @dataclass(frozen=True)
 class PairIntervals:
-    """What is known about pairs of objects: whether they belong to the same cluster.
+    """What is known about pairs of samples: whether they belong to the same cluster.
 
     Attributes
     ----------
     pairs : ndarray of int of shape (n_pairs, 2)
-        The numbers of both objects.
+        The numbers of both samples.
     lower : ndarray of shape (n_pairs,)
         The lower bound of the bootstrap confidence interval on the probability.
     upper : ndarray of shape (n_pairs,)
@@ -67,7 +67,7 @@ def percentile_intervals(
     *,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Two percentiles, over replicates, of the probability that two objects are in the same cluster.
+    """Two percentiles, over replicates, of the probability that two samples are in the same cluster.
 
     Returns
     -------

@@ -23,7 +23,7 @@ from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_integer, check_shape
 
-# How many components are tried beyond the number of clusters, and how many objects each should have.
+# How many components are tried beyond the number of clusters, and how many samples each should have.
 _MORE_COMPONENTS = 8
 _OBJECTS_EACH = 10
 
@@ -33,7 +33,7 @@ class MergedMixture(RowwiseClusterer):
 
     A single ellipsoid is no banana, but a few of them are. A Gaussian mixture is fitted with as many components as
     the data call for (by BIC, at least one for each cluster). Then the two that overlap most are merged, again and
-    again, until there are as many clusters as asked for. Two overlap if objects of each are often given to the
+    again, until there are as many clusters as asked for. Two overlap if samples of each are often given to the
     other. The masses are the probabilities of the merged clusters.
 
     Data of which a few samples are a million times farther away than the others are refused: nothing of the
@@ -46,7 +46,7 @@ class MergedMixture(RowwiseClusterer):
         The number of clusters.
     component_numbers : "auto", int or list of int, default="auto"
         The number of components of the mixture, or numbers among which the Bayesian information criterion chooses.
-        "auto" tries from `n_clusters` to eight more, as long as there are ten objects for each.
+        "auto" tries from `n_clusters` to eight more, as long as there are ten samples for each.
     covariance_models : "auto", str or list of str, default="VVV"
         Covariance models among which the criterion chooses; see `ParsimoniousGaussianMixture`.
     variance_floor : float, default=0.1
@@ -55,7 +55,7 @@ class MergedMixture(RowwiseClusterer):
     n_init : int, default=3
         How many starts each mixture has.
     tol : float, default=1e-5
-        An iteration of EM that raises the mean log-likelihood of an object by less than this is the last.
+        An iteration of EM that raises the mean log-likelihood of a sample by less than this is the last.
     max_iter : int, default=500
         The largest number of iterations of EM.
     random_state : int, RandomState instance or None, default=None
@@ -69,10 +69,10 @@ class MergedMixture(RowwiseClusterer):
     Attributes
     ----------
     credal_partition_ : CredalPartition
-        The result: mass on single clusters, none on the empty set, and all on the set of all clusters for objects
+        The result: mass on single clusters, none on the empty set, and all on the set of all clusters for samples
         of which nothing is known.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each object.
+        The most plausible cluster of each sample.
     masses_ : ndarray of shape (n_samples, n_clusters + 2)
         The masses, read-only.
     focal_sets_ : FocalSets
@@ -146,7 +146,7 @@ class MergedMixture(RowwiseClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
 
@@ -174,7 +174,7 @@ class MergedMixture(RowwiseClusterer):
         with one_blas_thread():
             masses = self._model.assign(data)
         self._publish(CredalPartition(masses, self.focal_sets_, validate=False))
-        self._name_objects(X)
+        self._name_samples(X)
         small = np.flatnonzero(np.bincount(self.labels_, minlength=self.n_clusters) < 2)
         if 0 < len(small) < self.n_clusters:
             warn_of_collapse(
@@ -200,20 +200,20 @@ class MergedMixture(RowwiseClusterer):
             warnings.filterwarnings("ignore", "components .* have one sample at most", CollapseWarning)
             return mixture.fit(data)
 
-    def _component_numbers(self, n_objects: int) -> list[int]:
-        if self.n_clusters > n_objects:
-            raise ValueError(f"n_clusters={self.n_clusters} is more than the {n_objects} objects; give fewer.")
+    def _component_numbers(self, n_samples: int) -> list[int]:
+        if self.n_clusters > n_samples:
+            raise ValueError(f"n_clusters={self.n_clusters} is more than the {n_samples} samples; give fewer.")
         if isinstance(self.component_numbers, str) and self.component_numbers == "auto":
-            most = min(self.n_clusters + _MORE_COMPONENTS, n_objects // _OBJECTS_EACH)
+            most = min(self.n_clusters + _MORE_COMPONENTS, n_samples // _OBJECTS_EACH)
             return list(range(self.n_clusters, max(most, self.n_clusters) + 1))
         given = self.component_numbers
         several = isinstance(given, Iterable) and not isinstance(given, str)
         numbers = list(given) if several else [given]
         for number in numbers:
             check_integer("component_numbers", number, self.n_clusters, or_auto=True)
-        if not numbers or max(numbers) > n_objects:
+        if not numbers or max(numbers) > n_samples:
             raise ValueError(
-                f"component_numbers must hold at least one number, none of them above n_samples={n_objects}; got "
+                f"component_numbers must hold at least one number, none of them above n_samples={n_samples}; got "
                 f"{given!r}."
             )
         return numbers
@@ -261,7 +261,7 @@ class MergedModel:
 def merge(shares: FloatArray, n_clusters: int) -> tuple[IntArray, FloatArray]:
     r"""Merge components of a mixture until few enough are left, always the two that overlap most.
 
-    The overlap of j and k is the smaller of both probabilities that an object of one is given to the other,
+    The overlap of j and k is the smaller of both probabilities that a sample of one is given to the other,
     :math:`\sum_ip_{ij}[k=\arg\max_lp_{il}]/\sum_ip_{ij}`. With the larger one, as in Hennig (2010), a small
     component beside a large cluster is enough to join it to another.
 

@@ -1,15 +1,15 @@
-r"""The δ-Bel graph: which objects look like centres of clusters, and how many clusters there are.
+r"""The δ-Bel graph: which samples look like centres of clusters, and how many clusters there are.
 
-The neighbours of an object are witnesses for "this object is a centre": the nearer they are, each on its own
-scale, the more they say so. With :math:`N_K(i)` the :math:`K` nearest neighbours of object :math:`i`, itself
-excluded, and :math:`1/\gamma_j` the :math:`q`-quantile of the distances of object :math:`j` to its own neighbours,
+The neighbours of a sample are witnesses for "this sample is a centre": the nearer they are, each on its own
+scale, the more they say so. With :math:`N_K(i)` the :math:`K` nearest neighbours of sample :math:`i`, itself
+excluded, and :math:`1/\gamma_j` the :math:`q`-quantile of the distances of sample :math:`j` to its own neighbours,
 
 .. math::
 
    Bel_i=1-\prod_{j\in N_K(i)}\Big(1-\frac1Ke^{-\gamma_j^2d_{ij}^2}\Big),\qquad
    \delta_i=\min\{d_{ij}:Bel_j>Bel_i\} .
 
-A centre has a large belief, and is far from every object of larger belief.
+A centre has a large belief, and is far from every sample of larger belief.
 """
 
 from dataclasses import dataclass
@@ -40,9 +40,9 @@ class DeltaBel:
     Attributes
     ----------
     bel : ndarray of shape (n_samples,)
-        The degree of belief that the object is the centre of a cluster, from 0 to 1.
+        The degree of belief that the sample is the centre of a cluster, from 0 to 1.
     delta : ndarray of shape (n_samples,)
-        The distance to the nearest object of larger belief; for the object of largest belief, the largest such
+        The distance to the nearest sample of larger belief; for the sample of largest belief, the largest such
         distance of all others.
     n_neighbors : int
         The number of neighbours used.
@@ -57,11 +57,11 @@ class DeltaBel:
     n_neighbors: int
 
     def __repr__(self) -> str:
-        return f"DeltaBel({len(self.bel)} objects, n_neighbors={self.n_neighbors})"
+        return f"DeltaBel({len(self.bel)} samples, n_neighbors={self.n_neighbors})"
 
     @property
     def scores(self) -> FloatArray:
-        """How good a centre each object is: its belief, scaled to [0, 1] over all objects, times its delta."""
+        """How good a centre each sample is: its belief, scaled to [0, 1] over all samples, times its delta."""
         low, high = self.bel.min(), self.bel.max()
         if low == high:  # then distances decide
             return self.delta.copy()
@@ -71,7 +71,7 @@ class DeltaBel:
     def gaps(self) -> FloatArray:
         """How far scores fall after each number of peaks, from one on: differences of their logarithms.
 
-        These are the 50 largest scores, of at most half the objects and one; below a thousandth of the largest
+        These are the 50 largest scores, of at most half the samples and one; below a thousandth of the largest
         they all count the same.
         """
         ordered = np.sort(self.scores)[::-1]
@@ -88,23 +88,23 @@ class DeltaBel:
         min_bel: float | None = None,
         min_delta: float | None = None,
     ) -> IntArray:
-        """The objects that stand out as centres.
+        """The samples that stand out as centres.
 
         Parameters
         ----------
         n_peaks : int or "auto", default="auto"
             How many; those of the largest scores. "auto" looks for the largest gap between the logarithms of
-            successive scores, among the 50 largest, and finds at most one peak for every two objects. It is not
+            successive scores, among the 50 largest, and finds at most one peak for every two samples. It is not
             used where a threshold is given.
         min_bel : float or None, default=None
-            Take all objects whose belief is above this.
+            Take all samples whose belief is above this.
         min_delta : float or None, default=None
-            Take all objects whose delta is above this; with `min_bel` too, both must hold.
+            Take all samples whose delta is above this; with `min_bel` too, both must hold.
 
         Returns
         -------
         ndarray of int of shape (n_peaks,)
-            Object numbers, the largest score first; of equal scores the lower number first.
+            Sample numbers, the largest score first; of equal scores the lower number first.
 
         Examples
         --------
@@ -128,7 +128,7 @@ class DeltaBel:
         if isinstance(n_peaks, str):
             return order[: int(self.gaps.argmax()) + 1]
         if n_peaks > len(order):
-            raise ValueError(f"n_peaks must be at most {len(order)}, the number of objects, got {n_peaks}.")
+            raise ValueError(f"n_peaks must be at most {len(order)}, the number of samples, got {n_peaks}.")
         return order[:n_peaks]
 
     def _above(self, min_bel: float | None, min_delta: float | None) -> npt.NDArray[np.bool_]:
@@ -139,7 +139,7 @@ class DeltaBel:
                 chosen &= values > least
         if not chosen.any():
             raise ValueError(
-                f"no object lies above min_bel={min_bel} and min_delta={min_delta}; the largest belief is "
+                f"no sample lies above min_bel={min_bel} and min_delta={min_delta}; the largest belief is "
                 f"{self.bel.max():.3g} and the largest delta {self.delta.max():.3g}, lower the thresholds."
             )
         return chosen
@@ -153,7 +153,7 @@ def delta_bel(
     metric: Metric = "euclidean",
     n_jobs: int | None = None,
 ) -> DeltaBel:
-    """The δ-Bel graph: for each object, how much its neighbours take it for a centre, and how far the next one is.
+    """The δ-Bel graph: for each sample, how much its neighbours take it for a centre, and how far the next one is.
 
     Centres of clusters have a large belief and a large delta. Their number is a suggestion for ``n_clusters``, and
     they are good starting points for methods with prototypes.
@@ -163,11 +163,11 @@ def delta_bel(
     X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
         Features, or dissimilarities if `metric` is "precomputed".
     n_neighbors : int or "auto", default="auto"
-        How many neighbours each object has, at most all others. "auto" is a tenth of the objects, but at least 10
+        How many neighbours each sample has, at most all others. "auto" is a tenth of the samples, but at least 10
         and at most 100. Good values are some tens, up to the size of the smallest cluster: more blur the clusters,
         fewer follow chance. Large clusters need more; a tenth of their size is enough.
     q : float or None, default=0.9
-        The quantile of an object's distances to its neighbours that is its scale. None takes the scale 1 for all.
+        The quantile of a sample's distances to its neighbours that is its scale. None takes the scale 1 for all.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or a metric of `sklearn.neighbors.NearestNeighbors`
         that needs no parameters.
@@ -177,14 +177,14 @@ def delta_bel(
     Returns
     -------
     DeltaBel
-        Belief and delta of each object, and a method for choosing peaks.
+        Belief and delta of each sample, and a method for choosing peaks.
 
     Notes
     -----
-    Of objects with the same belief, the one with the lowest number counts as higher. A neighbour whose own
+    Of samples with the same belief, the one with the lowest number counts as higher. A neighbour whose own
     neighbours mostly coincide with it has the scale zero: it supports those that coincide with it, and no other.
 
-    Beside the data, memory holds `n_neighbors` numbers of 4 bytes for each object, or of 12 bytes with more than
+    Beside the data, memory holds `n_neighbors` numbers of 4 bytes for each sample, or of 12 bytes with more than
     15 features or other metrics than Euclidean.
 
     References
@@ -218,14 +218,14 @@ def _graph(neighbors: Neighbors, q: float | None) -> DeltaBel:
 
 
 def _belief(neighbors: Neighbors, q: float | None) -> FloatArray:
-    n_objects, width = neighbors.indices.shape
-    scales = np.ones(n_objects)
+    n_samples, width = neighbors.indices.shape
+    scales = np.ones(n_samples)
     if q is not None:
         for rows, _, distances in neighbors.blocks():
             scales[rows] = np.quantile(distances, q, axis=1)
         # A scale of zero as a limit: full support at distance zero, and none beyond.
         np.maximum(scales, np.finfo(np.float64).tiny, out=scales)
-    bel = np.empty(n_objects)
+    bel = np.empty(n_samples)
     # Far beyond a tiny scale a support is zero, and with one neighbour at distance zero belief is one.
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         for rows, found, distances in neighbors.blocks():
@@ -248,7 +248,7 @@ def _delta(neighbors: Neighbors, bel: FloatArray) -> FloatArray:
 
 
 def _look_at_all(neighbors: Neighbors, order: IntArray, pending: IntArray) -> FloatArray:
-    """The delta of objects without a higher neighbour, at these places of the order: all higher ones are asked."""
+    """The delta of samples without a higher neighbour, at these places of the order: all higher ones are asked."""
     # In order once and for all: picking the higher ones for each block would take longer than their distances.
     ordered = None if is_metric(neighbors.metric, "precomputed") else neighbors.data[order]
     delta = np.empty(len(pending))
@@ -275,11 +275,11 @@ def _read(X: Any, metric: Any) -> FloatArray:
     return symmetric_dissimilarities(data)
 
 
-def _width(n_neighbors: int | str, n_objects: int) -> int:
+def _width(n_neighbors: int | str, n_samples: int) -> int:
     check_integer("n_neighbors", n_neighbors, 1, or_auto=True)
     if isinstance(n_neighbors, str):
-        n_neighbors = min(100, max(10, -(-n_objects // 10)))
-    return min(int(n_neighbors), n_objects - 1)
+        n_neighbors = min(100, max(10, -(-n_samples // 10)))
+    return min(int(n_neighbors), n_samples - 1)
 
 
 __all__ = ["DeltaBel", "delta_bel"]

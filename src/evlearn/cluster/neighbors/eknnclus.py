@@ -1,4 +1,4 @@
-"""EK-NNclus: objects join the cluster that their neighbours speak for, as long as any does."""
+"""EK-NNclus: samples join the cluster that their neighbours speak for, as long as any does."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,17 +38,17 @@ _MANY_SINGLES = 0.5
 class EKNNClus(EvidentialClusterer):
     r"""EK-NNclus: evidential clustering by nearest neighbours, which finds the number of clusters itself.
 
-    Every object starts with a label of its own, or a random one. Then objects take turns: each asks its nearest
+    Every sample starts with a label of its own, or a random one. Then samples take turns: each asks its nearest
     neighbours, near ones count more, and it takes the label that has the most support. Labels die out, and when
     nobody wants to change, those that are left are the clusters. They may have any shape. The mass functions tell
-    how strong the support is: objects between clusters have mass on several of them, and objects whose neighbours
+    how strong the support is: samples between clusters have mass on several of them, and samples whose neighbours
     are far away have mass on the set of all clusters, "could be any".
 
     Parameters
     ----------
     n_neighbors : int or "auto", default="auto"
-        How many neighbours each object asks, at most all others. More give fewer clusters. "auto" is three times
-        the square root of the number of objects. A given graph says so itself.
+        How many neighbours each sample asks, at most all others. More give fewer clusters. "auto" is three times
+        the square root of the number of samples. A given graph says so itself.
     q : float, default=0.9
         The quantile of the distances between neighbours at which support has fallen to 1/e. Larger values give
         fewer clusters; R's package has 0.5, which finds rather many.
@@ -59,10 +59,10 @@ class EKNNClus(EvidentialClusterer):
         matrix of dissimilarities, or for a sparse matrix with the distances to the neighbours alone, as
         `sklearn.neighbors.KNeighborsTransformer` and libraries of approximate neighbours give it.
     graph : {"directed", "union"}, default="directed"
-        Whom an object asks: its own nearest neighbours, or also those that it is a neighbour of. With "union"
+        Whom a sample asks: its own nearest neighbours, or also those that it is a neighbour of. With "union"
         every change increases the objective; with "directed" nearly every one.
     y_init : "auto", int or array-like of int of shape (n_samples,), default="auto"
-        The labels to start from. "auto": a label of its own for each of up to 1000 objects, and beyond random ones
+        The labels to start from. "auto": a label of its own for each of up to 1000 samples, and beyond random ones
         of 500 labels. A number: random ones of so many labels.
     n_init : int, default=5
         How many times to start; the labels with the largest objective are kept, which tend to be those with the
@@ -71,9 +71,9 @@ class EKNNClus(EvidentialClusterer):
         Neighbours that are nearer than this share of the scale count as if they were so far, so that no neighbour
         is beyond doubt.
     max_iter : int, default=200
-        The largest number of passes over the objects.
+        The largest number of passes over the samples.
     random_state : int, RandomState instance or None, default=None
-        The seed, for the order in which objects take turns, and for random labels.
+        The seed, for the order in which samples take turns, and for random labels.
     n_jobs : int or None, default=None
         Threads for the search of neighbours, and for starts. The result does not depend on it.
     verbose : int, default=0
@@ -84,7 +84,7 @@ class EKNNClus(EvidentialClusterer):
     n_clusters_ : int
         The number of clusters that was found.
     labels_ : ndarray of int of shape (n_samples,)
-        The cluster of each object.
+        The cluster of each sample.
     credal_partition_ : CredalPartition
         The result.
     masses_ : ndarray of shape (n_samples, n_clusters + 2)
@@ -103,7 +103,7 @@ class EKNNClus(EvidentialClusterer):
     converged_ : bool
         Whether the last pass changed nothing.
     n_features_in_ : int
-        The number of features, or of objects if `metric` is "precomputed".
+        The number of features, or of samples if `metric` is "precomputed".
     feature_names_in_ : ndarray of str
         The names of the features, where X has any.
 
@@ -157,13 +157,13 @@ class EKNNClus(EvidentialClusterer):
 
     @whole_or_nothing
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Find the clusters, and the mass functions of the objects.
+        """Find the clusters, and the mass functions of the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or matrix of shape (n_samples, n_samples)
-            Attributes; or dissimilarities, or a sparse graph of distances, if `metric` is "precomputed". In a
-            sparse graph an entry that is stored is a neighbour, also at distance 0, but for the object itself.
+            Features; or dissimilarities, or a sparse graph of distances, if `metric` is "precomputed". In a
+            sparse graph an entry that is stored is a neighbour, also at distance 0, but for the sample itself.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
 
@@ -189,31 +189,31 @@ class EKNNClus(EvidentialClusterer):
         self._warn_of_collapse(labels)
         focal_sets = FocalSets.simple(len(kept))
         self._publish(CredalPartition(combine_evidence(weights, labels, len(kept)), focal_sets, validate=False))
-        self._name_objects(X)
+        self._name_samples(X)
         training = None if self._precomputed else np.array(data)
         self._model = NeighborModel(training, labels, support, width, self.metric, focal_sets)
-        # Where two clusters have the same support, the label says in which of them the object is.
+        # Where two clusters have the same support, the label says in which of them the sample is.
         self.labels_ = numbers
         self.n_clusters_ = len(kept)
         self.scale_ = support.scale
         return self
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """The mass functions of objects by the evidential k-nearest-neighbour rule.
+        """The mass functions of samples by the evidential k-nearest-neighbour rule.
 
-        An object that coincides with one of the training set is taken for it and judged by its other neighbours.
-        So objects of the training set get their `masses_`, if `graph` is "directed" and no two of them coincide.
+        A sample that coincides with one of the training set is taken for it and judged by its other neighbours.
+        So samples of the training set get their `masses_`, if `graph` is "directed" and no two of them coincide.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or matrix of shape (n_samples, n_training_objects)
-            Attributes; or dissimilarities to the training set, or a sparse graph of distances to neighbours in
+        X : array-like of shape (n_samples, n_features), or matrix of shape (n_samples, n_training_samples)
+            Features; or dissimilarities to the training set, or a sparse graph of distances to neighbours in
             it, if `metric` is "precomputed".
 
         Returns
         -------
         CredalPartition
-            A mass function for each object.
+            A mass function for each sample.
         """
         check_is_fitted(self)
         masses = self._model.assign(self._read(X, reset=False), n_jobs=self.n_jobs)
@@ -260,7 +260,7 @@ class EKNNClus(EvidentialClusterer):
         return data
 
     def _neighbors(self, data: Any) -> tuple[csr_array, int | None]:
-        """The distances to neighbours, and how many each object has if that was not given."""
+        """The distances to neighbours, and how many each sample has if that was not given."""
         if issparse(data):
             return data, None
         n_neighbors = (
@@ -286,28 +286,28 @@ class EKNNClus(EvidentialClusterer):
         run = Parallel(n_jobs=self.n_jobs, prefer="threads")
         return best_of(run(delayed(go)(seed) for seed in seeds), lambda one: -one.objective)
 
-    def _start(self, n_objects: int, random: np.random.RandomState) -> LabelArray:
+    def _start(self, n_samples: int, random: np.random.RandomState) -> LabelArray:
         if np.ndim(self.y_init) > 0:
             given = np.asarray(self.y_init)
-            check_shape("y_init", given, (n_objects,))
+            check_shape("y_init", given, (n_samples,))
             if given.dtype.kind not in "iu":
                 raise ValueError(f"y_init must hold whole numbers, one for each sample, got {given.dtype}.")
             return _counted(given)
-        if isinstance(self.y_init, str) and n_objects <= _OWN_LABELS_UP_TO:
-            return np.arange(n_objects, dtype=np.int32)
-        n_labels = min(_MOST_LABELS, n_objects // 2) if isinstance(self.y_init, str) else self.y_init
+        if isinstance(self.y_init, str) and n_samples <= _OWN_LABELS_UP_TO:
+            return np.arange(n_samples, dtype=np.int32)
+        n_labels = min(_MOST_LABELS, n_samples // 2) if isinstance(self.y_init, str) else self.y_init
         # A label that nobody has costs nothing, however many there are.
         most = min(n_labels, np.iinfo(np.int64).max)
-        return _counted(random.randint(most, size=n_objects, dtype=np.int64))
+        return _counted(random.randint(most, size=n_samples, dtype=np.int64))
 
-    def _orders(self, n_objects: int, random: np.random.RandomState) -> Iterator[LabelArray]:
+    def _orders(self, n_samples: int, random: np.random.RandomState) -> Iterator[LabelArray]:
         while True:
-            yield random.permutation(n_objects).astype(np.int32)
+            yield random.permutation(n_samples).astype(np.int32)
 
     def _warn_of_collapse(self, labels: LabelArray) -> None:
         sizes = np.bincount(labels)
         if len(sizes) == 1:
-            warn_of_collapse("all objects are in one cluster", "Lower n_neighbors or q to find more.")
+            warn_of_collapse("all samples are in one cluster", "Lower n_neighbors or q to find more.")
         elif (single := int((sizes == 1).sum())) > _MANY_SINGLES * len(sizes):
             warn_of_collapse(
                 f"{single} of {len(sizes)} clusters hold one sample",
@@ -320,12 +320,12 @@ class EKNNClus(EvidentialClusterer):
 
 @dataclass(frozen=True)
 class NeighborModel:
-    """Labelled objects that speak for new ones.
+    """Labelled samples that speak for new ones.
 
     Attributes
     ----------
     training : ndarray of shape (n_samples, n_features) or None
-        The objects; None if only distances to them are given.
+        The samples; None if only distances to them are given.
     labels : ndarray of int32 of shape (n_samples,)
         Their clusters.
     support : Support
@@ -361,14 +361,14 @@ class NeighborModel:
             raise ValueError("focal_sets must be the single clusters, and all of them together.")
 
     def assign(self, data: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """The masses of objects."""
+        """The masses of samples."""
         weights = self.support.weigh_others(self._graph(data, n_jobs), self.n_neighbors)
         return combine_evidence(weights, self.labels, self.focal_sets.frame_size)
 
     def _graph(self, data: Any, n_jobs: int | None) -> csr_array:
         if issparse(data):
             return data
-        # One more, which may turn out to be the object itself.
+        # One more, which may turn out to be the sample itself.
         width = min((self.n_neighbors or len(self.labels)) + 1, len(self.labels))
         return nearest_among(self.training, data, width, metric=self.metric, n_jobs=n_jobs)
 
@@ -380,7 +380,7 @@ def _counted(labels: Any) -> LabelArray:
 
 def _check_graph(graph: csr_array, *, square: bool) -> csr_array:
     if square and graph.shape[0] != graph.shape[1]:
-        raise ValueError(f"X must have a row and a column for each object, got shape {graph.shape}.")
+        raise ValueError(f"X must have a row and a column for each sample, got shape {graph.shape}.")
     if graph.nnz and graph.data.min() < 0:
         raise ValueError("X has negative distances; a graph of similarities must be turned into one of distances.")
     if square and graph.nnz:

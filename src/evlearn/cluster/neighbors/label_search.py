@@ -2,7 +2,7 @@ r"""What neighbours say about clusters: the evidence of the evidential k-nearest
 
 A neighbour at distance :math:`d` supports "we are in the same cluster" with mass :math:`\alpha=e^{-(d/s)^b}`, that
 is, with the weight of evidence :math:`w=-\log(1-\alpha)`. Weights of neighbours that agree add up. Graphs are
-sparse matrices in CSR form, with a row for each object.
+sparse matrices in CSR form, with a row for each sample.
 """
 
 from collections.abc import Callable, Iterable
@@ -65,7 +65,7 @@ class Support:
         return np.asarray(-np.log(-np.expm1(-(relative**self.power))))
 
     def weigh(self, graph: csr_array) -> csr_array:
-        """The graph with weights in the place of distances, and 0 for objects that are their own neighbours."""
+        """The graph with weights in the place of distances, and 0 for samples that are their own neighbours."""
         weights = np.empty_like(graph.data)
         for rows in row_blocks(graph.shape[0], _BLOCK_ROWS):
             starts = graph.indptr[rows.start : rows.stop + 1]
@@ -75,7 +75,7 @@ class Support:
         return csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
 
     def weigh_others(self, graph: csr_array, n_neighbors: int | None) -> csr_array:
-        """As `weigh`, for new objects: one that coincides with an object of the training set is taken for it."""
+        """As `weigh`, for new samples: one that coincides with a sample of the training set is taken for it."""
         weights = self(graph.data)
         rows = _rows_of(graph)
         order = np.lexsort((graph.data, rows))
@@ -100,7 +100,7 @@ def search_labels(
     stop: Event | None = None,
     report: Callable[[int, int, float], None] | None = None,
 ) -> Trace[LabelArray]:
-    r"""Give objects the label that their neighbours give the most weight to, until nothing changes.
+    r"""Give samples the label that their neighbours give the most weight to, until nothing changes.
 
     The objective is half the sum of the weights of neighbours with the same label. In a symmetric graph, every
     change increases it; in others, as a rule.
@@ -124,7 +124,7 @@ def search_labels(
 
 
 def combine_evidence(weights: csr_array, labels: LabelArray, n_clusters: int) -> FloatArray:
-    r"""The masses of objects: what their neighbours support, combined by Dempster's rule.
+    r"""The masses of samples: what their neighbours support, combined by Dempster's rule.
 
     With :math:`W_k` the sum of the weights of the neighbours in cluster k, the masses are proportional to
     :math:`e^{W_k}-1` for the clusters and to 1 for the set of all of them.

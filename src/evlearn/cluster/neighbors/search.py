@@ -1,4 +1,4 @@
-"""The nearest neighbours of all objects, each without itself, found and walked through in blocks."""
+"""The nearest neighbours of all samples, each without itself, found and walked through in blocks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from sklearn.neighbors import KDTree, NearestNeighbors
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 
-#: With more attributes than this, comparing with everyone is faster than a tree.
+#: With more features than this, comparing with everyone is faster than a tree.
 _TREE_UP_TO = 15
 #: Numbers in a block of work, and megabytes that scikit-learn may take for one: little beside the neighbours.
 BLOCK = 1 << 19
@@ -32,7 +32,7 @@ _EUCLIDEAN = ("euclidean", "l2", "minkowski")
 
 @dataclass(frozen=True)
 class Neighbors:
-    """Objects with their nearest neighbours.
+    """Samples with their nearest neighbours.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Neighbors:
     metric : str or callable
         As for `sklearn.neighbors.NearestNeighbors`.
     indices : ndarray of int32 of shape (n_samples, n_neighbors)
-        The neighbours of each object, itself excluded.
+        The neighbours of each sample, itself excluded.
     distances : ndarray of shape (n_samples, n_neighbors) or None
         The distances to them. None, for Euclidean ones only, means that they are worked out when asked for.
     """
@@ -63,7 +63,7 @@ class Neighbors:
         return replace(self, distances=np.concatenate([distances for _, _, distances in self.blocks()]))
 
     def to_graph(self) -> csr_array:
-        """The neighbours as a matrix: distances where an object has a neighbour, and nothing elsewhere."""
+        """The neighbours as a matrix: distances where a sample has a neighbour, and nothing elsewhere."""
         distances = self.with_distances().distances if self.distances is None else self.distances
         return _to_graph(self.indices, np.asarray(distances), len(self.data))
 
@@ -79,16 +79,16 @@ class Neighbors:
 def find_neighbors(
     data: FloatArray, n_neighbors: int, *, metric: Any, n_jobs: int | None, keep: bool = False
 ) -> Neighbors:
-    """The nearest neighbours of each object among all others, in no order."""
+    """The nearest neighbours of each sample among all others, in no order."""
     known = np.arange(len(data)) if is_metric(metric, "precomputed") else _few_copies(data, n_neighbors + 1)
     search = _Search(data, known, metric, n_jobs)
     indices = np.empty((len(data), n_neighbors), dtype=np.int32)
-    # With few attributes it is memory that counts, with many it is time.
+    # With few features it is memory that counts, with many it is time.
     distances = np.empty(indices.shape) if keep or search.tree is None else None
     for rows in row_blocks(len(data), max(BLOCK // (n_neighbors + 1), 1)):
         apart, found = search(data[rows], n_neighbors + 1)
         others = found != np.arange(rows.start, rows.stop)[:, None]
-        # An object may have too many duplicates to be among its own nearest: then any of these is one too many.
+        # A sample may have too many duplicates to be among its own nearest: then any of these is one too many.
         others[others.all(axis=1), -1] = False
         indices[rows] = found[others].reshape(-1, n_neighbors)
         if distances is not None:
@@ -99,7 +99,7 @@ def find_neighbors(
 def nearest_among(
     data: FloatArray | None, new: FloatArray, n_neighbors: int, *, metric: Any, n_jobs: int | None
 ) -> csr_array:
-    """The objects that are nearest to new ones."""
+    """The samples that are nearest to new ones."""
     if data is None:
         nearest = np.argsort(new, axis=1, kind="stable")[:, :n_neighbors].astype(np.int32)
         return _to_graph(nearest, np.take_along_axis(new, nearest, axis=1), new.shape[1])
@@ -112,7 +112,7 @@ def nearest_among(
 
 
 class _Search:
-    """Finds the nearest of known objects: in a tree, if distances are Euclidean and features are few."""
+    """Finds the nearest of known samples: in a tree, if distances are Euclidean and features are few."""
 
     def __init__(self, data: FloatArray, known: IntArray, metric: Any, n_jobs: int | None) -> None:
         self.data, self.known, self.metric, self.n_jobs = data, known, metric, n_jobs
@@ -192,7 +192,7 @@ def _middle(data: FloatArray) -> FloatArray:
 
 
 def _few_copies(data: FloatArray, most: int) -> IntArray:
-    """The objects without those that coincide with `most` others before them: a tree would visit them all."""
+    """The samples without those that coincide with `most` others before them: a tree would visit them all."""
     _, group, counts = np.unique(data, axis=0, return_inverse=True, return_counts=True)
     number = np.arange(len(data)) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.sort(np.argsort(group.reshape(-1), kind="stable")[number < most])
@@ -205,8 +205,8 @@ def _euclidean(rows: FloatArray, data: FloatArray, found: npt.NDArray[Any]) -> F
     return np.asarray(np.sqrt(np.einsum("ijk,ijk->ij", apart, apart)))
 
 
-def _to_graph(indices: npt.NDArray[np.int32], distances: FloatArray, n_objects: int) -> csr_array:
+def _to_graph(indices: npt.NDArray[np.int32], distances: FloatArray, n_samples: int) -> csr_array:
     starts = np.arange(len(indices) + 1) * indices.shape[1]
     if starts[-1] <= np.iinfo(np.int32).max:  # or else scipy would make all indices larger
         starts = starts.astype(np.int32)
-    return csr_array((distances.reshape(-1), indices.reshape(-1), starts), shape=(len(indices), n_objects))
+    return csr_array((distances.reshape(-1), indices.reshape(-1), starts), shape=(len(indices), n_samples))

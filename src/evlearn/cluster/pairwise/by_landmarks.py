@@ -1,4 +1,4 @@
-"""EVCLUS over all pairs of a few objects; those that are left follow from these, row by row."""
+"""EVCLUS over all pairs of a few samples; those that are left follow from these, row by row."""
 
 import numpy as np
 

@@ -42,12 +42,12 @@ _SHOWN_PAIRS = 50_000
 
 
 class EVCLUS(RowwiseClusterer):
-    r"""Evidential clustering of objects or dissimilarities: the more alike two objects, the less they conflict.
+    r"""Evidential clustering of samples or dissimilarities: the more alike two samples, the less they conflict.
 
-    EVCLUS looks for one mass function per object such that the degree of conflict of two objects matches their
-    dissimilarity. Objects between clusters get mass on sets of clusters, and objects far from all clusters get
+    EVCLUS looks for one mass function per sample such that the degree of conflict of two samples matches their
+    dissimilarity. Samples between clusters get mass on sets of clusters, and samples far from all clusters get
     mass on the empty set. It needs dissimilarities only, metric or not, takes must-link and cannot-link
-    constraints, and predicts for new objects.
+    constraints, and predicts for new samples.
 
     Parameters
     ----------
@@ -68,18 +68,18 @@ class EVCLUS(RowwiseClusterer):
         How dissimilarities become target conflicts: ``1 - exp(-gamma * d**2)`` with conflict 0.95 at `d0`,
         ``min(1, d / d0)``, the share of pairs that are not farther apart, or a function onto [0, 1].
     d0 : float or None, default=None
-        The dissimilarity from which objects are almost surely in different clusters. None takes a quantile.
+        The dissimilarity from which samples are almost surely in different clusters. None takes a quantile.
     d0_quantile : float or "auto", default="auto"
         The quantile of the dissimilarities that None takes; the papers have 0.9. "auto" tries ten quantiles on a
         sample, and takes the one with the surest partition that has all clusters and few outliers. Then
         "exponential" counts squares from a lower quantile on, so that distances that are all alike, as they are
         in many dimensions, make no outliers.
     n_partners : int, "auto", "all" or array-like of int of shape (n_samples, k), default="auto"
-        How many other objects each object is compared with, or which ones. "auto" means all of up to 2000 objects,
+        How many other samples each sample is compared with, or which ones. "auto" means all of up to 2000 samples,
         and 200 beyond.
     solver : {"exact", "stochastic", "landmark"}, default="exact"
         "exact": sweeps over stored pairs, to a minimum. "stochastic": fresh partners in every sweep, no stored
-        distances. "landmark": an exact fit of some objects, and one pass over all others; for millions of objects.
+        distances. "landmark": an exact fit of some samples, and one pass over all others; for millions of samples.
     n_landmarks : int, default=500
         The number of landmarks of the landmark solver.
     loss : {"stress", "mse"}, default="stress"
@@ -99,9 +99,9 @@ class EVCLUS(RowwiseClusterer):
         A sweep that lowers the objective by less than this share of it is the last. The stochastic solver compares
         averages of five sweeps, with at least 1e-3.
     shuffle : bool, default=True
-        Whether sweeps visit the objects in a new random order.
+        Whether sweeps visit the samples in a new random order.
     pair_update : {"symmetric", "own"}, default="symmetric"
-        "own" draws partners for each object and ignores in its update who else has drawn it, as R's package does;
+        "own" draws partners for each sample and ignores in its update who else has drawn it, as R's package does;
         no descent is guaranteed then.
     random_state : int, RandomState instance or None, default=None
         The seed, for results that can be repeated.
@@ -119,7 +119,7 @@ class EVCLUS(RowwiseClusterer):
     credal_partition_ : CredalPartition
         The result.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each object.
+        The most plausible cluster of each sample.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
         The masses, read-only.
     focal_sets_ : FocalSets
@@ -139,11 +139,11 @@ class EVCLUS(RowwiseClusterer):
     d0_ : float
         The dissimilarity used for `d0`.
     d1_ : float
-        The dissimilarity up to which two objects do not conflict at all; 0 unless `d0_quantile` has chosen it.
+        The dissimilarity up to which two samples do not conflict at all; 0 unless `d0_quantile` has chosen it.
     conflict_, transformed_dissimilarities_ : ndarray
         Conflicts and targets of at most 50,000 pairs, for a Shepard diagram.
     n_features_in_ : int
-        The number of features, or of objects if `metric` is "precomputed".
+        The number of features, or of samples if `metric` is "precomputed".
     feature_names_in_ : ndarray of str
         The names of the features, where X has any.
 
@@ -153,7 +153,7 @@ class EVCLUS(RowwiseClusterer):
 
     References
     ----------
-    The method, its version for many objects, and the one with constraints: Denœux and Masson (2004),
+    The method, its version for many samples, and the one with constraints: Denœux and Masson (2004),
     Denœux et al. (2016), Li et al. (2018).
 
     Examples
@@ -163,7 +163,7 @@ class EVCLUS(RowwiseClusterer):
     >>> butterfly = load_butterfly()
     >>> model = EVCLUS(n_clusters=2, d0=11, random_state=0).fit(butterfly.data)
     >>> model.credal_partition_.summary()
-    12 objects, 2 clusters
+    12 samples, 2 clusters
       sure             8   (66.7 %)   0: 4, 1: 4
       torn             3   (25.0 %)   Ω (any cluster): 3
       outliers         1    (8.3 %)
@@ -225,7 +225,7 @@ class EVCLUS(RowwiseClusterer):
 
     @whole_or_nothing
     def fit(self, X: DataLike, y: object = None, *, constraints: PairwiseConstraints | None = None) -> Self:
-        """Find the mass functions of the objects.
+        """Find the mass functions of the samples.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class EVCLUS(RowwiseClusterer):
         y : None, default=None
             Not used; present for scikit-learn's conventions.
         constraints : PairwiseConstraints, default=None
-            Pairs of objects that must, or cannot, be in the same cluster.
+            Pairs of samples that must, or cannot, be in the same cluster.
 
         Returns
         -------
@@ -268,11 +268,11 @@ class EVCLUS(RowwiseClusterer):
         if found.pairs is None:
             shown = problem.random.permutation(len(data))[:_SHOWN_PAIRS]
             self.conflict_, self.transformed_dissimilarities_ = self._along(data, shown)
-        self._name_objects(X)
+        self._name_samples(X)
 
     def _fit_landmark(self, X: Any, constraints: PairwiseConstraints | None) -> None:
         if self._precomputed and is_elsewhere(X):
-            raise ValueError("metric='precomputed' needs a matrix in memory; give attributes, or an array.")
+            raise ValueError("metric='precomputed' needs a matrix in memory; give features, or an array.")
         random = check_random_state(self.random_state)
         with self._opened(X, reset=True) as rows:
             size = min(self.n_landmarks, len(rows))
@@ -288,7 +288,7 @@ class EVCLUS(RowwiseClusterer):
         self._publish_solution(found)
         warn_of_small_clusters(labels_of(found.masses, found.focal_sets), self.n_clusters)
         if "credal_partition_" in self.__dict__:
-            self._name_objects(X)
+            self._name_samples(X)
 
     def _problem(
         self, data: FloatArray, constraints: PairwiseConstraints | None, random: np.random.RandomState
@@ -308,7 +308,7 @@ class EVCLUS(RowwiseClusterer):
         Parameters
         ----------
         X : array-like
-            The objects of the training set, in the same order.
+            The samples of the training set, in the same order.
         n_pairs : int, default=100000
             About how many pairs to draw.
         random_state : int, RandomState instance or None, default=None
@@ -322,7 +322,7 @@ class EVCLUS(RowwiseClusterer):
         check_is_fitted(self)
         data = self._read(X, reset=False)
         if len(data) != len(self.masses_):
-            raise ValueError(f"X has {len(data)} objects but the model was fitted to {len(self.masses_)}.")
+            raise ValueError(f"X has {len(data)} samples but the model was fitted to {len(self.masses_)}.")
         # Its own stream: with the seed of the fit, the rings of the fit would come back.
         random = np.random.RandomState(check_random_state(random_state).randint(2**31, size=4))
         residuals = squares = 0.0
@@ -375,7 +375,7 @@ class EVCLUS(RowwiseClusterer):
     # The result
 
     def _along(self, data: FloatArray, ring: IntArray) -> tuple[FloatArray, FloatArray]:
-        """The conflict and the target of every object on a ring with the next one."""
+        """The conflict and the target of every sample on a ring with the next one."""
         M = self.masses_[ring].astype(np.float64, copy=False)
         conflicts = np.einsum("ij,ij->i", M @ self.focal_sets_.conflict_matrix, np.roll(M, -1, axis=0))
         return conflicts, self._model.transform(ring_distances(data, ring, self.metric))

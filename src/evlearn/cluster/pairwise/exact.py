@@ -20,7 +20,7 @@ from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_choice
 
 START_CANDIDATES = 10
-# Other starts where clusters are missing: those with less than a twentieth of their share of the objects.
+# Other starts where clusters are missing: those with less than a twentieth of their share of the samples.
 _RESTARTS = 3
 _NEXT_TO_NONE = 0.05
 
@@ -117,7 +117,7 @@ def with_restarts(trace: Trace[Swept], go: Callable[[], Trace[Swept]], focal_set
 
 
 def _lacks_clusters(trace: Trace[Swept], focal_sets: FocalSets) -> bool:
-    """Whether another start may help: an end that the user did not want, with clusters of next to no objects."""
+    """Whether another start may help: an end that the user did not want, with clusters of next to no samples."""
     return not trace.interrupted and _count_missing(trace, focal_sets) > 0
 
 
@@ -128,7 +128,7 @@ def _better(trace: Trace[Swept], other: Trace[Swept], focal_sets: FocalSets) -> 
 
 
 def _count_missing(trace: Trace[Swept], focal_sets: FocalSets) -> int:
-    """How many clusters have next to no objects."""
+    """How many clusters have next to no samples."""
     labels = labels_of(trace.state.masses, focal_sets)
     sizes = np.bincount(labels, minlength=focal_sets.frame_size)
     return int((sizes < _NEXT_TO_NONE * len(labels) / focal_sets.frame_size).sum())

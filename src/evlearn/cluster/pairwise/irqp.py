@@ -1,7 +1,7 @@
 """Iterative row-wise quadratic programming: the descent that fits the masses of EVCLUS.
 
-Given the masses of the partners, the best mass function of an object is one small quadratic programme. A sweep
-solves it for every object in turn, which never increases the objective; sweeps go on until they do not help.
+Given the masses of the partners, the best mass function of a sample is one small quadratic programme. A sweep
+solves it for every sample in turn, which never increases the objective; sweeps go on until they do not help.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Swept:
 def normalisation(pairs: Pairs, loss: str) -> float:
     """The factor of the sum of squares: "stress" divides by the squared targets, "mse" by the number of pairs."""
     total = pairs.squares() if loss == "stress" else pairs.n_pairs
-    # All objects are the same: any partition without conflict fits, and no scale is needed.
+    # All samples are the same: any partition without conflict fits, and no scale is needed.
     return 1 / total if total > 0 else 1.0
 
 
@@ -57,8 +57,8 @@ def sweep_masses(
     C = np.ascontiguousarray(forms).reshape(-1, forms.shape[-1])
     M: FloatArray = np.array(masses, dtype=np.float64, order="C")
     Y = np.concatenate(M @ forms)
-    n_objects = len(M)
-    terms = (penalty or Penalty.of(PairwiseConstraints(), 0, focal_sets)).kernel_terms(n_objects, 2 * eta)
+    n_samples = len(M)
+    terms = (penalty or Penalty.of(PairwiseConstraints(), 0, focal_sets)).kernel_terms(n_samples, 2 * eta)
     # In a symmetric graph the rows' changes add up to that of the objective: one pass is enough to know it always.
     additive = pairs.symmetric if isinstance(pairs, PairGraph) else True
 
@@ -70,7 +70,7 @@ def sweep_masses(
 
     def step(M: FloatArray) -> tuple[FloatArray, float, bool]:
         nonlocal before
-        order = np.arange(n_objects) if random is None else random.permutation(n_objects)
+        order = np.arange(n_samples) if random is None else random.permutation(n_samples)
         change = 2 * eta * pairs.sweep(M, Y, C, order.astype(np.int32), terms)
         objective = before + change if additive else exact()
         lowered = abs(change if additive else before - objective)
@@ -83,17 +83,17 @@ def sweep_masses(
 
 
 def seeded_masses(delta: FloatArray, focal_sets: FocalSets, random: np.random.RandomState) -> FloatArray:
-    """Masses to start from that follow a few objects far apart: nobody is sure, but leans to the nearest seed."""
-    n_objects = len(delta)
-    seeds = [int(random.randint(n_objects))]
+    """Masses to start from that follow a few samples far apart: nobody is sure, but leans to the nearest seed."""
+    n_samples = len(delta)
+    seeds = [int(random.randint(n_samples))]
     for _ in range(1, focal_sets.frame_size):
         apart = delta[seeds].min(axis=0) ** 2
         total = apart.sum()
         draw = random.uniform() * total
-        chosen = int(np.searchsorted(np.cumsum(apart), draw)) if total > 0 else int(random.randint(n_objects))
-        seeds.append(min(chosen, n_objects - 1))
+        chosen = int(np.searchsorted(np.cumsum(apart), draw)) if total > 0 else int(random.randint(n_samples))
+        seeds.append(min(chosen, n_samples - 1))
     closeness = 1 - delta[seeds].T
-    masses = np.full((n_objects, len(focal_sets)), 0.1 / len(focal_sets))
+    masses = np.full((n_samples, len(focal_sets)), 0.1 / len(focal_sets))
     masses[:, focal_sets.singleton_positions] += closeness
     return np.asarray(masses / masses.sum(axis=1, keepdims=True))
 
@@ -101,7 +101,7 @@ def seeded_masses(delta: FloatArray, focal_sets: FocalSets, random: np.random.Ra
 def best_start(
     delta: FloatArray, focal_sets: FocalSets, random: np.random.RandomState, *, n_candidates: int
 ) -> FloatArray:
-    """The best of several short descents over all pairs of a few objects."""
+    """The best of several short descents over all pairs of a few samples."""
     pairs = AllPairs(delta)
     eta = normalisation(pairs, "stress")
 
@@ -121,7 +121,7 @@ def best_start(
 
 
 def rows_against(delta: FloatArray, masses: FloatArray, forms: FloatArray) -> FloatArray:
-    """The best mass function of each row of targets against objects whose masses are known."""
+    """The best mass function of each row of targets against samples whose masses are known."""
     Y = np.concatenate(masses @ forms)
     linear = -(delta @ Y.astype(delta.dtype, copy=False)).astype(np.float64)
     solution = np.zeros_like(linear)
@@ -130,15 +130,15 @@ def rows_against(delta: FloatArray, masses: FloatArray, forms: FloatArray) -> Fl
 
 
 def stratified(labels: IntArray, size: int, random: np.random.RandomState) -> IntArray:
-    """Some objects, with every label in its share."""
-    n_objects = len(labels)
-    if n_objects <= size:
-        return np.arange(n_objects)
-    shuffled = random.permutation(n_objects)
+    """Some samples, with every label in its share."""
+    n_samples = len(labels)
+    if n_samples <= size:
+        return np.arange(n_samples)
+    shuffled = random.permutation(n_samples)
     ordered = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    return np.sort(ordered[np.linspace(0, n_objects - 1, size).round().astype(np.intp)])
+    return np.sort(ordered[np.linspace(0, n_samples - 1, size).round().astype(np.intp)])
 
 
 def labels_of(masses: FloatArray, focal_sets: FocalSets) -> IntArray:
-    """The single cluster with the largest mass, for each object."""
+    """The single cluster with the largest mass, for each sample."""
     return np.asarray(masses[:, focal_sets.singleton_positions].argmax(axis=1))

@@ -1,6 +1,6 @@
-"""Masses of any number of objects from a few whose masses are known.
+"""Masses of any number of samples from a few whose masses are known.
 
-With a shared set of landmarks all row problems share one matrix, so that objects are independent of each other: a
+With a shared set of landmarks all row problems share one matrix, so that samples are independent of each other: a
 block of rows is one product for distances, an exponential, one product for linear terms, and the row problems.
 """
 
@@ -24,12 +24,12 @@ _ROUNDING = 1e-5
 
 @dataclass(frozen=True)
 class LandmarkModel:
-    """Objects with known masses, and what it takes to compare others with them.
+    """Samples with known masses, and what it takes to compare others with them.
 
     Attributes
     ----------
     indices : ndarray of int of shape (n_landmarks,)
-        Which training objects they are.
+        Which training samples they are.
     landmarks : ndarray of shape (n_landmarks, n_features) or None
         Their features; None if dissimilarities are given.
     masses : ndarray of shape (n_landmarks, n_focal_sets)

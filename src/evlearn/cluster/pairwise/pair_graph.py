@@ -1,8 +1,8 @@
-r"""The pairs of objects that EVCLUS looks at, and their dissimilarities.
+r"""The pairs of samples that EVCLUS looks at, and their dissimilarities.
 
-All pairs are a square matrix. A sample is a graph in which every object has the same number of partners: objects
-are laid out on random rings, and neighbours on a ring are partners, so that each ring gives every object two of
-them, and both ends of a pair know it. Dissimilarities become target conflicts
+All pairs are a square matrix. Some of them are a graph in which every sample has the same number of partners.
+Samples are laid out on random rings, and neighbours on a ring are partners, so that each ring gives every sample
+two of them, and both ends of a pair know it. Dissimilarities become target conflicts
 
 .. math::
 
@@ -36,12 +36,12 @@ class Transform:
     kind : str or callable
         "exponential", "linear", "rank", or a function onto [0, 1].
     d0 : float
-        The dissimilarity from which two objects are almost surely in different clusters.
+        The dissimilarity from which two samples are almost surely in different clusters.
     ranks : ndarray or None
         Sorted dissimilarities that "rank" compares with.
     near : float
         Of "exponential": the dissimilarity up to which there is no conflict at all, less than `d0`. In many
-        dimensions no two objects are near, and what all squares have in common tells nothing.
+        dimensions no two samples are near, and what all squares have in common tells nothing.
     """
 
     kind: TransformKind
@@ -88,7 +88,7 @@ class Transform:
 
 @dataclass(frozen=True)
 class AllPairs:
-    """Every pair of objects.
+    """Every pair of samples.
 
     Attributes
     ----------
@@ -100,14 +100,14 @@ class AllPairs:
     delta: FloatArray
 
     @property
-    def n_objects(self) -> int:
-        """The number of objects."""
+    def n_samples(self) -> int:
+        """The number of samples."""
         return len(self.delta)
 
     @property
     def n_pairs(self) -> float:
         """The number of pairs in the objective."""
-        return self.n_objects * (self.n_objects - 1) / 2
+        return self.n_samples * (self.n_samples - 1) / 2
 
     def squares(self) -> float:
         """The sum of the squared targets."""
@@ -122,16 +122,16 @@ class AllPairs:
     def residuals(self, M: FloatArray, Y: FloatArray) -> float:
         """The sum of squared differences of conflicts and targets."""
         total = 0.0
-        for rows in row_blocks(self.n_objects, 1024):
+        for rows in row_blocks(self.n_samples, 1024):
             apart = M[rows] @ Y.T - self.delta[rows]
-            for first in range(0, len(Y), self.n_objects):
+            for first in range(0, len(Y), self.n_samples):
                 apart[np.arange(len(apart)), first + np.arange(rows.start, rows.stop)] = 0
             total += float(np.einsum("ij,ij->", apart, apart))
         return total / 2
 
     def conflicts(self, M: FloatArray, Y: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
         """The conflict and the target of pairs i < j, all or every so many."""
-        first, second = np.triu_indices(self.n_objects, k=1)
+        first, second = np.triu_indices(self.n_samples, k=1)
         every = len(first) // most + 1
         first, second = first[::every], second[::every]
         return _conflicts(M, Y, first, second), self.delta[first, second]
@@ -143,15 +143,15 @@ class PairGraph:
 
     Attributes
     ----------
-    indptr : ndarray of int of shape (n_objects + 1,)
-        Where the partners of each object begin.
+    indptr : ndarray of int of shape (n_samples + 1,)
+        Where the partners of each sample begin.
     indices : ndarray of int32
-        The partners. If there are targets for several forms, object j has the number ``j + n_objects`` for the
+        The partners. If there are targets for several forms, sample j has the number ``j + n_samples`` for the
         second of them, and so on.
     delta : ndarray
         Their target conflicts.
     symmetric : bool
-        Whether both objects of a pair list each other.
+        Whether both samples of a pair list each other.
     """
 
     indptr: IntArray
@@ -160,8 +160,8 @@ class PairGraph:
     symmetric: bool = True
 
     @property
-    def n_objects(self) -> int:
-        """The number of objects."""
+    def n_samples(self) -> int:
+        """The number of samples."""
         return len(self.indptr) - 1
 
     @property
@@ -192,38 +192,38 @@ class PairGraph:
         return _conflicts(M, Y, first, self.indices[kept]), self.delta[kept].astype(np.float64)
 
 
-def pairs_with_targets(pairs: IntArray, targets: FloatArray, n_objects: int) -> "AllPairs | PairGraph":
+def pairs_with_targets(pairs: IntArray, targets: FloatArray, n_samples: int) -> "AllPairs | PairGraph":
     """Listed pairs, ready for a descent."""
     first, second = pairs.T
-    if len(pairs) == n_objects * (n_objects - 1) // 2:
-        delta = np.zeros((len(targets), n_objects, n_objects))
+    if len(pairs) == n_samples * (n_samples - 1) // 2:
+        delta = np.zeros((len(targets), n_samples, n_samples))
         for matrix, values in zip(delta, targets, strict=True):
             matrix[first, second] = matrix[second, first] = values
         return AllPairs(np.hstack(list(delta)))
     left = np.tile(np.concatenate([first, second]).astype(np.int32), len(targets))
     order = np.argsort(left, kind="stable")
     both = np.concatenate([second, first])
-    partners = np.concatenate([both + form * n_objects for form in range(len(targets))]).astype(np.int32)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(left, minlength=n_objects))]).astype(np.intp)
+    partners = np.concatenate([both + form * n_samples for form in range(len(targets))]).astype(np.int32)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(left, minlength=n_samples))]).astype(np.intp)
     delta = np.concatenate([np.tile(values, 2) for values in targets])
     return PairGraph(indptr, partners[order], delta[order])
 
 
 def regular_graph(partners: npt.NDArray[np.int32], delta: FloatArray, *, symmetric: bool) -> PairGraph:
-    """A graph in which every object has the same number of partners."""
-    n_objects, n_partners = partners.shape
-    indptr = np.arange(0, n_objects * n_partners + 1, n_partners, dtype=np.intp)
+    """A graph in which every sample has the same number of partners."""
+    n_samples, n_partners = partners.shape
+    indptr = np.arange(0, n_samples * n_partners + 1, n_partners, dtype=np.intp)
     return PairGraph(indptr, partners.reshape(-1), delta.reshape(-1), symmetric)
 
 
 def symmetrize(partners: npt.NDArray[np.int32], delta: FloatArray) -> PairGraph:
-    """The graph in which both objects of every listed pair know it."""
-    n_objects, n_partners = partners.shape
-    first = np.repeat(np.arange(n_objects, dtype=np.int32), n_partners)
+    """The graph in which both samples of every listed pair know it."""
+    n_samples, n_partners = partners.shape
+    first = np.repeat(np.arange(n_samples, dtype=np.int32), n_partners)
     second = partners.reshape(-1)
     left, right = np.r_[first, second], np.r_[second, first]
     order = np.argsort(left, kind="stable")
-    indptr = np.r_[0, np.cumsum(np.bincount(left, minlength=n_objects))].astype(np.intp)
+    indptr = np.r_[0, np.cumsum(np.bincount(left, minlength=n_samples))].astype(np.intp)
     return PairGraph(indptr, right[order], np.tile(delta.reshape(-1), 2)[order])
 
 

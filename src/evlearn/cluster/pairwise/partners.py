@@ -1,6 +1,6 @@
 """Who is compared with whom: partners on random rings, drawn, or given.
 
-On each ring an object has two partners that know each other, so the graph is regular and symmetric.
+On each ring a sample has two partners that know each other, so the graph is regular and symmetric.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ _MANY_PAIRS = 20_000_000
 _RING_CHUNK = 16
 
 
-#: How many objects are compared all with all, and with how many partners each if there are more.
+#: How many samples are compared all with all, and with how many partners each if there are more.
 ALL_PAIRS_UP_TO = 2000
 
 
@@ -29,7 +29,7 @@ MANY_OBJECTS_PARTNERS = 200
 
 
 def ring_distances(X: FloatArray, ring: npt.NDArray[Any], metric: Any) -> FloatArray:
-    """The dissimilarity of every object on a ring to the next one."""
+    """The dissimilarity of every sample on a ring to the next one."""
     following = np.roll(ring, -1)
     if metric == "precomputed":
         return np.asarray(X[ring, following], dtype=np.float64)
@@ -51,25 +51,25 @@ def ring_distances(X: FloatArray, ring: npt.NDArray[Any], metric: Any) -> FloatA
 def sample_rings(
     X: FloatArray, n_partners: int, metric: Any, random: np.random.RandomState
 ) -> tuple[npt.NDArray[np.int32], FloatArray]:
-    """Partners of every object, from random rings, with their dissimilarities.
+    """Partners of every sample, from random rings, with their dissimilarities.
 
     Returns
     -------
     partners : ndarray of int32 of shape (n_samples, n_partners)
-        The partners: on each ring the next object and the one before.
+        The partners: on each ring the next sample and the one before.
     distances : ndarray of shape (n_samples, n_partners)
         Their dissimilarities, in single precision where there are very many.
     """
-    n_objects, n_rings = len(X), (n_partners + 1) // 2
-    dtype = np.float32 if 2 * n_objects * n_rings > _MANY_PAIRS else np.float64
-    partners = np.empty((n_objects, 2 * n_rings), dtype=np.int32)
-    distances = np.empty((n_objects, 2 * n_rings), dtype=dtype)
+    n_samples, n_rings = len(X), (n_partners + 1) // 2
+    dtype = np.float32 if 2 * n_samples * n_rings > _MANY_PAIRS else np.float64
+    partners = np.empty((n_samples, 2 * n_rings), dtype=np.int32)
+    distances = np.empty((n_samples, 2 * n_rings), dtype=dtype)
     # Rings are written along memory, some at a time, and then turned.
     for some in row_blocks(n_rings, 16):
-        columns = np.empty((2 * (some.stop - some.start), n_objects), dtype=np.int32)
+        columns = np.empty((2 * (some.stop - some.start), n_samples), dtype=np.int32)
         apart = np.empty(columns.shape, dtype=dtype)
         for number in range(0, len(columns), 2):
-            ring = random.permutation(n_objects).astype(np.int32)
+            ring = random.permutation(n_samples).astype(np.int32)
             following = np.roll(ring, -1)
             steps = ring_distances(X, ring, metric)
             columns[number, ring], apart[number, ring] = following, steps
@@ -87,42 +87,42 @@ def check_partners(n_partners: Any) -> None:
         check_integer("n_partners", n_partners, 1)
 
 
-def choose_pairs(n_objects: int, n_partners: Any, random: np.random.RandomState) -> IntArray:
+def choose_pairs(n_samples: int, n_partners: Any, random: np.random.RandomState) -> IntArray:
     """Pairs of samples: all, or neighbours on random rings, each of which gives every sample two partners."""
     if isinstance(n_partners, str):
-        everything = n_partners == "all" or n_objects <= ALL_PAIRS_UP_TO
-        n_partners = n_objects if everything else MANY_OBJECTS_PARTNERS
-    if n_partners >= n_objects - 1:
-        return np.column_stack(np.triu_indices(n_objects, k=1))
-    rings = [random.permutation(n_objects) for _ in range((n_partners + 1) // 2)]
+        everything = n_partners == "all" or n_samples <= ALL_PAIRS_UP_TO
+        n_partners = n_samples if everything else MANY_OBJECTS_PARTNERS
+    if n_partners >= n_samples - 1:
+        return np.column_stack(np.triu_indices(n_samples, k=1))
+    rings = [random.permutation(n_samples) for _ in range((n_partners + 1) // 2)]
     return np.concatenate([np.column_stack([ring, np.roll(ring, -1)]) for ring in rings])
 
 
-def draw_partners(n_objects: int, n_partners: int, random: np.random.RandomState) -> npt.NDArray[np.int32]:
-    """Partners that every object draws for itself, as R's package does."""
-    partners = np.empty((n_objects, n_partners), dtype=np.int32)
-    for number in range(n_objects):
-        drawn = random.choice(n_objects - 1, size=n_partners, replace=False)
+def draw_partners(n_samples: int, n_partners: int, random: np.random.RandomState) -> npt.NDArray[np.int32]:
+    """Partners that every sample draws for itself, as R's package does."""
+    partners = np.empty((n_samples, n_partners), dtype=np.int32)
+    for number in range(n_samples):
+        drawn = random.choice(n_samples - 1, size=n_partners, replace=False)
         partners[number] = drawn + (drawn >= number)
     return partners
 
 
-def read_partners(partners: npt.ArrayLike, n_objects: int) -> npt.NDArray[np.int32]:
+def read_partners(partners: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.int32]:
     """Partners that the user names."""
     numbers = np.asarray(partners)
-    right_shape = numbers.ndim == 2 and len(numbers) == n_objects and np.issubdtype(numbers.dtype, np.integer)
-    if not right_shape or numbers.min(initial=0) < 0 or numbers.max(initial=0) >= n_objects:
+    right_shape = numbers.ndim == 2 and len(numbers) == n_samples and np.issubdtype(numbers.dtype, np.integer)
+    if not right_shape or numbers.min(initial=0) < 0 or numbers.max(initial=0) >= n_samples:
         raise ValueError(
-            f"n_partners, as an array, must hold object numbers from 0 to {n_objects - 1}, a row for each of the "
-            f"{n_objects} objects, got shape {numbers.shape}."
+            f"n_partners, as an array, must hold sample numbers from 0 to {n_samples - 1}, a row for each of the "
+            f"{n_samples} samples, got shape {numbers.shape}."
         )
-    if (numbers == np.arange(n_objects)[:, None]).any():
-        raise ValueError("n_partners names an object as its own partner; leave it out.")
+    if (numbers == np.arange(n_samples)[:, None]).any():
+        raise ValueError("n_partners names a sample as its own partner; leave it out.")
     return numbers.astype(np.int32)
 
 
 def partner_distances(X: FloatArray, partners: npt.NDArray[np.int32], metric: Any) -> FloatArray:
-    """The dissimilarities of all objects to their partners."""
+    """The dissimilarities of all samples to their partners."""
     if metric == "precomputed":
         return np.take_along_axis(X, partners, axis=1).astype(np.float64)
     distances = np.empty(partners.shape)

@@ -1,4 +1,4 @@
-"""What EVCLUS is asked: data, pairs of objects with target conflicts, and the scale of these; and its answer."""
+"""What EVCLUS is asked: data, pairs of samples with target conflicts, and the scale of these; and its answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ class Problem:
 
     @property
     def start_size(self) -> int:
-        """How many objects a start is looked for with."""
+        """How many samples a start is looked for with."""
         return max(_START_OBJECTS, 20 * int(self.settings.n_clusters))
 
     @property
@@ -87,13 +87,13 @@ class Problem:
 
     @property
     def n_partners(self) -> int | None:
-        """The number of partners of each object, or None for all."""
-        given, n_objects = self.settings.n_partners, len(self.data)
+        """The number of partners of each sample, or None for all."""
+        given, n_samples = self.settings.n_partners, len(self.data)
         if np.ndim(given) == 2:
             return int(np.shape(given)[1])
         if isinstance(given, str):
-            return None if given == "all" or n_objects <= ALL_PAIRS_UP_TO else MANY_OBJECTS_PARTNERS
-        return None if given >= n_objects - 1 else int(given)
+            return None if given == "all" or n_samples <= ALL_PAIRS_UP_TO else MANY_OBJECTS_PARTNERS
+        return None if given >= n_samples - 1 else int(given)
 
     def refuse_constraints(self, solver: str) -> None:
         """For solvers that cannot heed them."""
@@ -126,7 +126,7 @@ class Problem:
         return regular_graph(partners, distances, symmetric=not own), transform
 
     def square(self, chosen: IntArray) -> FloatArray:
-        """The dissimilarities of some objects with each other, in double precision."""
+        """The dissimilarities of some samples with each other, in double precision."""
         if self.precomputed:
             return np.asarray(self.data[np.ix_(chosen, chosen)], dtype=np.float64)
         return distances_between(self.data[chosen], self.data[chosen], self.settings.metric)
@@ -191,7 +191,7 @@ class Solution:
 
 
 def targets_of(distances: FloatArray, transform: Transform) -> FloatArray:
-    """The target conflicts of all pairs of some objects."""
+    """The target conflicts of all pairs of some samples."""
     delta = np.array(transform(distances), dtype=np.float64, order="C")
     np.fill_diagonal(delta, 0)
     return delta

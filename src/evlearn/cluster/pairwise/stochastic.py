@@ -1,6 +1,6 @@
-r"""Block sweeps with fresh partners: no distance is stored, and memory grows with the objects only.
+r"""Block sweeps with fresh partners: no distance is stored, and memory grows with the samples only.
 
-In sweep t a random block of objects meets random partners P; all rows of the block share one matrix,
+In sweep t a random block of samples meets random partners P; all rows of the block share one matrix,
 
 .. math::
 
@@ -109,13 +109,13 @@ def descend_stochastic(
 
 
 def _draw_blocks(
-    n_objects: int, block_size: int, n_partners: int, random: np.random.RandomState
+    n_samples: int, block_size: int, n_partners: int, random: np.random.RandomState
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """All objects in random blocks, and random partners of each block."""
-    order = random.permutation(n_objects)
-    for block in row_blocks(n_objects, block_size):
+    """All samples in random blocks, and random partners of each block."""
+    order = random.permutation(n_samples)
+    for block in row_blocks(n_samples, block_size):
         rows = order[block]
-        places = random.randint(max(n_objects - len(rows), 1), size=n_partners)
+        places = random.randint(max(n_samples - len(rows), 1), size=n_partners)
         yield rows, order[places + len(rows) * (places >= block.start)]  # anyone outside the block
 
 

@@ -1,1 +1,1 @@
-"""Clusters of objects of which only dissimilarities are known: weighted means and medoids."""
+"""Clusters of samples of which only dissimilarities are known: weighted means and medoids."""

@@ -1,4 +1,4 @@
-"""ECMdd: evidential c-medoids, whose prototypes are objects."""
+"""ECMdd: evidential c-medoids, whose prototypes are samples."""
 
 from dataclasses import replace
 from threading import Event
@@ -39,15 +39,15 @@ from evlearn.utils.validation import check_choice, check_flag, check_integer, ch
 
 _NEAR_AND_FAR = 0.95
 _HARD_STARTS = 10
-_BLOCK_NUMBERS = 1 << 22  # of dissimilarities of new objects that are in memory at a time
+_BLOCK_NUMBERS = 1 << 22  # of dissimilarities of new samples that are in memory at a time
 
 
 class ECMdd(EvidentialClusterer):
-    r"""Evidential c-medoids: each cluster, and each set of clusters, is represented by objects.
+    r"""Evidential c-medoids: each cluster, and each set of clusters, is represented by samples.
 
-    A medoid is an object in the middle of a cluster. Nothing but dissimilarities of any kind is needed to find it,
+    A medoid is a sample in the middle of a cluster. Nothing but dissimilarities of any kind is needed to find it,
     and one can look at it: a typical customer, protein or word. Sets of clusters have medoids of their own,
-    objects that are about as far from all clusters of the set. An object gives mass to a set the more the nearer
+    samples that are about as far from all clusters of the set. A sample gives mass to a set the more the nearer
     it is to the medoids, and to the empty set if it is far from all of them.
 
     Data of which a few samples are a million times farther away than the others are refused: nothing of the
@@ -58,7 +58,7 @@ class ECMdd(EvidentialClusterer):
     n_clusters : int, default=3
         The number of clusters.
     medoids : {"single", "weighted"}, default="single"
-        One object for each set, or all objects with weights.
+        One sample for each set, or all samples with weights.
     focal_sets : {"full", "pairs", "simple"}, FocalSets or list of sets, default="full"
         The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to eight clusters
         or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs.
@@ -68,8 +68,8 @@ class ECMdd(EvidentialClusterer):
         How much large sets are discouraged, from 0 to 100: the distance to a set of k clusters counts
         ``k**alpha`` times.
     beta : float or "auto", default="auto"
-        The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it, from 1.1 to
-        2, so that half of the objects count their cluster at least twenty times as much as the next; the paper
+        The exponent of the masses, above 1: nearer to 1, samples are more decided. "auto" chooses it, from 1.1 to
+        2, so that half of the samples count their cluster at least twenty times as much as the next; the paper
         has 2.
     eta : float, default=1.0
         Of single medoids: how much the medoid of a set should be near to its clusters, beside being as far from
@@ -77,18 +77,18 @@ class ECMdd(EvidentialClusterer):
     gamma : float, default=1.0
         Of single medoids: how much the medoids of its clusters count in the distance to a set, beside its own.
     xi : float, default=5.0
-        Of weighted medoids: how much an object must count in all clusters of a set to count in the set.
+        Of weighted medoids: how much a sample must count in all clusters of a set to count in the set.
     psi : float, default=1.05
-        Of weighted medoids: the exponent of the weights, above 1; nearer to 1, fewer objects count. The paper has
-        2, with which nearly all objects count in all clusters.
+        Of weighted medoids: the exponent of the weights, above 1; nearer to 1, fewer samples count. The paper has
+        2, with which nearly all samples count in all clusters.
     delta : float or "auto", default="auto"
-        Objects farther than ``delta**2`` from all clusters are outliers; a square, although dissimilarities
+        Samples farther than ``delta**2`` from all clusters are outliers; a square, although dissimilarities
         are not squared. "auto": ``delta**2`` is the dissimilarity that 95 of 100 pairs do not exceed.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
     init : {"hard", "spread", "random"} or array-like of int of shape (n_clusters,), default="hard"
-        The first medoids: those of the best of ten crisp partitions, objects far apart, random ones, or given
+        The first medoids: those of the best of ten crisp partitions, samples far apart, random ones, or given
         ones. With several starts, the first is as said, and the others are random.
     n_init : int, default=1
         How many times to start; the best result is kept. Given medoids are one start.
@@ -107,13 +107,13 @@ class ECMdd(EvidentialClusterer):
     Attributes
     ----------
     medoid_indices_ : ndarray of int of shape (n_focal_sets - 1,)
-        The object that stands for each nonempty set, or that counts most in it; those of single clusters first.
+        The sample that stands for each nonempty set, or that counts most in it; those of single clusters first.
     prototype_weights_ : ndarray of shape (n_focal_sets - 1, n_samples)
-        Of weighted medoids: how much each object counts in each nonempty set; each row sums to one.
+        Of weighted medoids: how much each sample counts in each nonempty set; each row sums to one.
     credal_partition_ : CredalPartition
         The result.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each object.
+        The most plausible cluster of each sample.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
         The masses, read-only.
     focal_sets_ : FocalSets
@@ -131,13 +131,13 @@ class ECMdd(EvidentialClusterer):
     converged_ : bool
         Whether medoids or objective settled.
     n_features_in_ : int
-        The number of features, or of objects if `metric` is "precomputed".
+        The number of features, or of samples if `metric` is "precomputed".
     feature_names_in_ : ndarray of str
         The names of the features, where X has any.
 
     See Also
     --------
-    RECM : Prototypes that are means of objects; faster, for dissimilarities that are near to distances.
+    RECM : Prototypes that are means of samples; faster, for dissimilarities that are near to distances.
     EVCLUS : For dissimilarities of any kind, and for clusters that are not round.
 
     References
@@ -199,7 +199,7 @@ class ECMdd(EvidentialClusterer):
 
     @whole_or_nothing
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Find the medoids, and the mass functions of the objects.
+        """Find the medoids, and the mass functions of the samples.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class ECMdd(EvidentialClusterer):
         publish_trace(self, trace, "the medoids", max_iter=self.max_iter, unit=unit)
         self.objective_ = state.objective * unit
         self._publish(CredalPartition(state.masses, focal_sets, validate=False))
-        self._name_objects(X)
+        self._name_samples(X)
         medoids = state.model.medoids
         self._model = replace(state.model, medoids=replace(medoids, weights=None))
         self._training = None if self._precomputed else np.array(data[medoids.objects])
@@ -240,17 +240,17 @@ class ECMdd(EvidentialClusterer):
         return self
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """The mass functions of objects, new or old; for those of the training set the same as `masses_`.
+        """The mass functions of samples, new or old; for those of the training set the same as `masses_`.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, n_training_objects)
-            Features, or dissimilarities to the objects of the training set if `metric` is "precomputed".
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_training_samples)
+            Features, or dissimilarities to the samples of the training set if `metric` is "precomputed".
 
         Returns
         -------
         CredalPartition
-            A mass function for each object.
+            A mass function for each sample.
         """
         check_is_fitted(self)
         data = self._read(X, reset=False)
@@ -361,15 +361,15 @@ class ECMdd(EvidentialClusterer):
         print(f"ECMdd iteration {iteration:>4}   objective {objective:.9g}", flush=True)
 
 
-def _read_medoids(init: Any, n_clusters: int, n_objects: int) -> IntArray:
+def _read_medoids(init: Any, n_clusters: int, n_samples: int) -> IntArray:
     medoids = np.asarray(init)
     if medoids.shape != (n_clusters,) or medoids.dtype.kind not in "iu":
         raise ValueError(
-            f"init must be 'hard', 'spread', 'random' or {n_clusters} numbers of objects, got an array of "
+            f"init must be 'hard', 'spread', 'random' or {n_clusters} numbers of samples, got an array of "
             f"{medoids.dtype} of shape {medoids.shape}."
         )
-    if medoids.min() < 0 or medoids.max() >= n_objects or len(np.unique(medoids)) < n_clusters:
-        raise ValueError(f"init must name different objects from 0 to {n_objects - 1}, got {medoids.tolist()}.")
+    if medoids.min() < 0 or medoids.max() >= n_samples or len(np.unique(medoids)) < n_clusters:
+        raise ValueError(f"init must name different samples from 0 to {n_samples - 1}, got {medoids.tolist()}.")
     return medoids.astype(np.intp)
 
 

@@ -1,8 +1,8 @@
-r"""Objects that stand for clusters: the prototypes of evidential c-medoids, and their descent.
+r"""Samples that stand for clusters: the prototypes of evidential c-medoids, and their descent.
 
-With :math:`\tau` the dissimilarities, the distance of an object to a set of clusters is a weighted sum of its
-dissimilarities to objects of the training set, :math:`d_{ij}=\sum_la_{jl}\tau_{il}`. Single medoids have one such
-object for each set, and count those of its clusters too; weighted medoids have all objects.
+With :math:`\tau` the dissimilarities, the distance of a sample to a set of clusters is a weighted sum of its
+dissimilarities to samples of the training set, :math:`d_{ij}=\sum_la_{jl}\tau_{il}`. Single medoids have one such
+sample for each set, and count those of its clusters too; weighted medoids have all samples.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _SMALLEST_BETA, _LARGEST_BETA = 1.1, 2.0
 
 @dataclass(frozen=True)
 class MedoidRule:
-    """How masses choose the objects that stand for clusters and sets of these.
+    """How masses choose the samples that stand for clusters and sets of these.
 
     Attributes
     ----------
@@ -57,11 +57,11 @@ class MedoidRule:
         return self.focal_sets.membership[1:].astype(np.float64)
 
     def scores(self, masses: FloatArray, apart: FloatArray) -> FloatArray:
-        """How far every object is from the objects of each cluster, as the masses tell."""
+        """How far every sample is from the samples of each cluster, as the masses tell."""
         return np.asarray((masses[:, self.focal_sets.singleton_positions] ** self.beta).T @ apart)
 
     def single(self, medoids: IntArray, apart: FloatArray) -> "Medoids":
-        """Single medoids: those of clusters as given, those of larger sets among all objects."""
+        """Single medoids: those of clusters as given, those of larger sets among all samples."""
         shares = self.table / self.table.sum(axis=1, keepdims=True)
         near = apart[medoids]
         means = shares @ near
@@ -79,7 +79,7 @@ class MedoidRule:
         return Medoids.of(chosen, weights)
 
     def weighted(self, scores: FloatArray) -> "Medoids":
-        """Weighted medoids: objects count the more, the nearer they are to those of a cluster."""
+        """Weighted medoids: samples count the more, the nearer they are to those of a cluster."""
         of_clusters = masses_of_costs(scores, self.psi)
         weights = np.empty((len(self.table), scores.shape[1]))
         for j, members in enumerate(self.table > 0):
@@ -87,7 +87,7 @@ class MedoidRule:
             if len(some) == 1:
                 weights[j] = some[0]
                 continue
-            with np.errstate(divide="ignore"):  # an object that counts nothing in one cluster counts nothing here
+            with np.errstate(divide="ignore"):  # a sample that counts nothing in one cluster counts nothing here
                 least = self.xi * np.log(some.min(axis=0)) if self.xi else 0.0
                 logs = least - np.log(some.var(axis=0) + _EPS)
             powers = np.exp(logs - logs.max()) if np.isfinite(logs.max()) else some.mean(axis=0)
@@ -97,14 +97,14 @@ class MedoidRule:
 
 @dataclass(frozen=True)
 class Medoids:
-    """Objects that stand for the nonempty sets.
+    """Samples that stand for the nonempty sets.
 
     Attributes
     ----------
     chosen : ndarray of int of shape (n_focal_sets - 1,)
-        The object that stands for each set, or that counts most.
-    objects : ndarray of int of shape (n_used,)
-        All objects that count in any distance.
+        The sample that stands for each set, or that counts most.
+    samples : ndarray of int of shape (n_used,)
+        All samples that count in any distance.
     factors : ndarray of shape (n_focal_sets - 1, n_used)
         How much their dissimilarities count in the distance to each set.
     weights : ndarray of shape (n_focal_sets - 1, n) or None
@@ -122,14 +122,14 @@ class Medoids:
 
     @classmethod
     def of(cls, chosen: npt.NDArray[np.intp], factors: FloatArray, weights: FloatArray | None = None) -> "Medoids":
-        """Medoids with the objects that count."""
+        """Medoids with the samples that count."""
         objects = np.flatnonzero(factors.any(axis=0))
         return cls(chosen, objects, np.ascontiguousarray(factors[:, objects]), weights)
 
 
 @dataclass(frozen=True)
 class MedoidModel:
-    """Medoids that give masses to objects.
+    """Medoids that give masses to samples.
 
     Attributes
     ----------
@@ -159,12 +159,12 @@ class MedoidModel:
         check_shape("medoids", self.medoids.chosen, (len(self.focal_sets) - 1,))
 
     def costs(self, apart: FloatArray) -> FloatArray:
-        """The cost of every set at objects."""
+        """The cost of every set at samples."""
         costs = apart @ (self.medoids.factors * self.factors[:, None]).T
         return np.hstack([np.full((len(costs), 1), self.empty), costs])
 
     def assign(self, apart: FloatArray) -> FloatArray:
-        """The masses of objects, new or old."""
+        """The masses of samples, new or old."""
         return masses_of_costs(self.costs(apart / self.unit), self.beta)
 
 
@@ -209,7 +209,7 @@ def best_medoids(trace: Trace[MedoidState]) -> MedoidState:
 
 
 def spread_medoids(apart: FloatArray, n_clusters: int) -> IntArray:
-    """Objects far apart: first the one nearest to all, then always the one farthest from those chosen."""
+    """Samples far apart: first the one nearest to all, then always the one farthest from those chosen."""
     chosen = [int(apart.sum(axis=1).argmin())]
     for _ in range(1, n_clusters):
         nearest = apart[chosen].min(axis=0)
@@ -219,7 +219,7 @@ def spread_medoids(apart: FloatArray, n_clusters: int) -> IntArray:
 
 
 def hard_medoids(apart: FloatArray, n_clusters: int, random: np.random.RandomState, *, n_init: int) -> IntArray:
-    """Medoids of crisp clusters: the best of several starts, one of objects far apart and others drawn so."""
+    """Medoids of crisp clusters: the best of several starts, one of samples far apart and others drawn so."""
     starts = [spread_medoids(apart, n_clusters)]
     starts += [_drawn_medoids(apart, n_clusters, random) for _ in range(1, n_init)]
     ends = [settle_medoids(apart, start) for start in starts]
@@ -240,7 +240,7 @@ def settle_medoids(apart: FloatArray, medoids: IntArray) -> IntArray:
 
 
 def exponent_of(apart: FloatArray, medoids: IntArray) -> float:
-    """The exponent of masses with which half of the objects count their cluster twenty times as much as the next.
+    """The exponent of masses with which half of the samples count their cluster twenty times as much as the next.
 
     Masses fall as a power of dissimilarities. In many dimensions all of these are alike, and only a high power
     tells them apart.

@@ -46,17 +46,17 @@ from evlearn.utils.validation import (
 )
 
 _NEAR_AND_FAR = 0.95
-# Of so many objects points are made, and so many solutions of k-means are starts.
+# Of so many samples points are made, and so many solutions of k-means are starts.
 _ROWS, _MOST_STARTS = 1000, 3
-_BLOCK_NUMBERS = 1 << 22  # of dissimilarities of new objects that are in memory at a time
+_BLOCK_NUMBERS = 1 << 22  # of dissimilarities of new samples that are in memory at a time
 
 
 class RECM(EvidentialClusterer):
-    r"""Relational evidential c-means: prototypes for objects of which only dissimilarities are known.
+    r"""Relational evidential c-means: prototypes for samples of which only dissimilarities are known.
 
-    RECM is evidential c-means without coordinates. Each cluster has a prototype, a weighted mean of objects, and
-    each set of clusters the barycentre of theirs; distances to both follow from the dissimilarities alone. An
-    object gives mass to a set the more the nearer it is to the barycentre, and to the empty set if it is far from
+    RECM is evidential c-means without coordinates. Each cluster has a prototype, a weighted mean of samples, and
+    each set of clusters the barycentre of theirs; distances to both follow from the dissimilarities alone. A
+    sample gives mass to a set the more the nearer it is to the barycentre, and to the empty set if it is far from
     all of them. It is fast, exact for Euclidean distances, and takes other dissimilarities too.
 
     Data of which a few samples are a million times farther away than the others are refused: nothing of the
@@ -68,7 +68,7 @@ class RECM(EvidentialClusterer):
         The number of clusters.
     focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
         The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
-        clusters that are the nearest two of some object, at most two pairs for each cluster; "full": all sets;
+        clusters that are the nearest two of some sample, at most two pairs for each cluster; "full": all sets;
         "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
         again with the pairs of clusters that turn out to be neighbours.
     include_omega : bool, default=True
@@ -80,12 +80,12 @@ class RECM(EvidentialClusterer):
         ``k**alpha`` times. "auto" lets a pair win near the middle of the two closest clusters; the paper
         takes 1.
     beta : float or "auto", default="auto"
-        The exponent of the masses, above 1: nearer to 1, objects are more decided. "auto" chooses it by the width
+        The exponent of the masses, above 1: nearer to 1, samples are more decided. "auto" chooses it by the width
         of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; R's
         package takes 1.5.
     delta : float or "auto", default="auto"
-        The distance to the empty set: objects that are farther than this from all clusters are outliers. "auto"
-        takes the dissimilarity that 95 of 100 pairs of objects do not exceed.
+        The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
+        takes the dissimilarity that 95 of 100 pairs of samples do not exceed.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
@@ -97,7 +97,7 @@ class RECM(EvidentialClusterer):
         that come out negative count as almost nothing, with a warning. "shift": the least number that makes the
         dissimilarities Euclidean is added to the squares of all that are not zero.
     init : {"kmeans", "k-means++", "random"} or array-like of shape (n_samples, n_focal_sets), default="kmeans"
-        Where to start: from the solution of k-means, from objects far apart as k-means++ draws them, from random
+        Where to start: from the solution of k-means, from samples far apart as k-means++ draws them, from random
         masses, or from given masses.
     n_init : int, default=10
         How many times to start; the best result is kept. With "kmeans" it is k-means that starts so many times.
@@ -118,13 +118,13 @@ class RECM(EvidentialClusterer):
     credal_partition_ : CredalPartition
         The result.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each object.
+        The most plausible cluster of each sample.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
         The masses, read-only.
     focal_sets_ : FocalSets
         What the columns of the masses stand for.
     prototype_weights_ : ndarray of shape (n_clusters, n_samples)
-        How much each object counts in the prototype of each cluster; each row sums to one.
+        How much each sample counts in the prototype of each cluster; each row sums to one.
     delta_ : float
         The distance to the empty set.
     alpha_ : float
@@ -142,7 +142,7 @@ class RECM(EvidentialClusterer):
     converged_ : bool
         Whether the last iteration changed the masses by no more than `tol`.
     n_features_in_ : int
-        The number of features, or of objects if `metric` is "precomputed".
+        The number of features, or of samples if `metric` is "precomputed".
     feature_names_in_ : ndarray of str
         The names of the features, where X has any.
 
@@ -161,7 +161,7 @@ class RECM(EvidentialClusterer):
     >>> butterfly = load_butterfly()
     >>> model = RECM(n_clusters=2, delta=5, random_state=0).fit(butterfly.data)
     >>> model.credal_partition_.summary()
-    12 objects, 2 clusters
+    12 samples, 2 clusters
       sure            10   (83.3 %)   0: 5, 1: 5
       torn             1    (8.3 %)   Ω (any cluster): 1
       outliers         1    (8.3 %)
@@ -209,7 +209,7 @@ class RECM(EvidentialClusterer):
 
     @whole_or_nothing
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Find the prototypes, and the mass functions of the objects.
+        """Find the prototypes, and the mass functions of the samples.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class RECM(EvidentialClusterer):
         state = trace.state
         self._warn(state, chosen)
         self._publish(CredalPartition(state.masses, state.model.costs.focal_sets, validate=False))
-        self._name_objects(X)
+        self._name_samples(X)
         self._unit, self._model = unit, state.model
         self._training = None if self._precomputed else np.array(data)
         self.prototype_weights_ = state.model.weights
@@ -247,18 +247,18 @@ class RECM(EvidentialClusterer):
         return self
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
-        """The mass functions of objects, new or old; for those of the training set the same as `masses_`.
+        """The mass functions of samples, new or old; for those of the training set the same as `masses_`.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features) or (n_samples, n_training_objects)
-            Features, or dissimilarities to the objects of the training set if `metric` is "precomputed"; squared
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_training_samples)
+            Features, or dissimilarities to the samples of the training set if `metric` is "precomputed"; squared
             ones if `squared_input`.
 
         Returns
         -------
         CredalPartition
-            A mass function for each object.
+            A mass function for each sample.
         """
         check_is_fitted(self)
         data = self._read(X, reset=False)
@@ -289,7 +289,7 @@ class RECM(EvidentialClusterer):
         if self.squared_input and not self._precomputed:
             raise ValueError(
                 f"squared_input=True needs metric='precomputed', got metric={self.metric!r}; distances of "
-                "attributes are squared anyway."
+                "features are squared anyway."
             )
 
     def _read(self, X: Any, *, reset: bool) -> FloatArray:
@@ -311,7 +311,7 @@ class RECM(EvidentialClusterer):
         return symmetric_dissimilarities(data) if reset else data
 
     def _square(self, data: FloatArray) -> tuple[Squares, FloatArray]:
-        """The squared dissimilarities of all pairs of objects, and their unit."""
+        """The squared dissimilarities of all pairs of samples, and their unit."""
         apart = data if self._precomputed else _finite(distances_between(data, data, self.metric))
         return Squares.of(apart, squared=bool(self.squared_input), shifted=self.nonmetric == "shift")
 
@@ -324,7 +324,7 @@ class RECM(EvidentialClusterer):
     def _begin(
         self, squares: FloatArray, delta: float, random: np.random.RandomState
     ) -> tuple[list[Trace[RelationalState]], Chosen]:
-        """Some solutions of k-means for objects taken as points of a space, and what follows from the best."""
+        """Some solutions of k-means for samples taken as points of a space, and what follows from the best."""
         some = np.sort(random.permutation(len(squares))[:_ROWS])
         rows, each = coordinates_of(squares[np.ix_(some, some)]), np.ones(len(some))
         n_init = self.n_init if isinstance(self.init, str) and self.init == "kmeans" else 1
@@ -420,10 +420,10 @@ class RECM(EvidentialClusterer):
 
 
 def _at(model: RelationalModel, squares: FloatArray, some: IntArray, apart: FloatArray) -> Trace[RelationalState]:
-    """A start with prototypes that are means of the objects that are nearest to each of some points."""
+    """A start with prototypes that are means of the samples that are nearest to each of some points."""
     weights = np.zeros((apart.shape[1], len(squares)))
     weights[apart.argmin(axis=1), some] = 1
-    # A cluster without members begins at the object that is nearest to its point.
+    # A cluster without members begins at the sample that is nearest to its point.
     empty = np.flatnonzero(~weights.any(axis=1))
     weights[empty, some[apart[:, empty].argmin(axis=0)]] = 1
     return start_at(*model.move(weights / weights.sum(axis=1, keepdims=True), squares))
@@ -432,7 +432,7 @@ def _at(model: RelationalModel, squares: FloatArray, some: IntArray, apart: Floa
 def _finite(distances: FloatArray) -> FloatArray:
     if not np.isfinite(distances).all():
         raise ValueError(
-            "the distances of X are not finite numbers; rescale its attributes, or choose another metric."
+            "the distances of X are not finite numbers; rescale its features, or choose another metric."
         )
     return distances
 

@@ -9,7 +9,7 @@ from evlearn.utils.typing import FloatArray
 
 #: An eigenvalue that is smaller than this share of the largest possible is rounding.
 _LOST = 1e-13
-#: Squares below this share of their mean are those of an object and itself, in whatever way they were computed.
+#: Squares below this share of their mean are those of a sample and itself, in whatever way they were computed.
 _SAME = 1e-14
 
 
@@ -26,7 +26,7 @@ class Squares:
     mean : float
         The mean of the squares of the training set, before any shift.
     shift : float
-        What is added to all squares but those of an object and itself.
+        What is added to all squares but those of a sample and itself.
     """
 
     scale: float

@@ -1,7 +1,7 @@
-r"""Prototypes that are weighted means of objects of which nothing but dissimilarities is known.
+r"""Prototypes that are weighted means of samples of which nothing but dissimilarities is known.
 
 A prototype is a row of weights that sum to one. With :math:`\Delta` the matrix of squared dissimilarities, the
-squared distance of object :math:`i` to the weighted mean :math:`a` is
+squared distance of sample :math:`i` to the weighted mean :math:`a` is
 
 .. math:: d_i^2=(\Delta a)_i-\tfrac12a^T\Delta a ,
 
@@ -29,14 +29,14 @@ _SEED_DRAWS = 10
 
 @dataclass(frozen=True)
 class RelationalModel:
-    """Prototypes as weighted means of the objects of a training set.
+    """Prototypes as weighted means of the samples of a training set.
 
     Attributes
     ----------
     costs : SetCosts
         What the sets of clusters cost.
-    weights : ndarray of shape (n_clusters, n_training_objects)
-        The weights of the objects in each prototype, which sum to one.
+    weights : ndarray of shape (n_clusters, n_training_samples)
+        The weights of the samples in each prototype, which sum to one.
     gram : ndarray of shape (n_clusters, n_clusters)
         The weights times the squares times the weights.
     mean : float
@@ -60,9 +60,9 @@ class RelationalModel:
 
     @classmethod
     def undecided(cls, costs: SetCosts, squares: FloatArray) -> "RelationalModel":
-        """The model whose prototypes are all the mean of all objects."""
-        n_objects, n_clusters = len(squares), costs.focal_sets.frame_size
-        mean, everybody = float(squares.mean()), np.full((n_clusters, n_objects), 1 / n_objects)
+        """The model whose prototypes are all the mean of all samples."""
+        n_samples, n_clusters = len(squares), costs.focal_sets.frame_size
+        mean, everybody = float(squares.mean()), np.full((n_clusters, n_samples), 1 / n_samples)
         return cls(costs, everybody, np.full((n_clusters, n_clusters), mean), mean)
 
     def move(self, weights: FloatArray, squares: FloatArray) -> tuple["RelationalModel", FloatArray]:
@@ -73,7 +73,7 @@ class RelationalModel:
         model : RelationalModel
             The model.
         means : ndarray of shape (n, n_clusters)
-            Weighted means of the squares of each object.
+            Weighted means of the squares of each sample.
         """
         means = squares @ weights.T
         return replace(self, weights=weights, gram=weights @ means), means
@@ -86,7 +86,7 @@ class RelationalModel:
         model : RelationalModel
             The model.
         means : ndarray of shape (n, n_clusters)
-            Weighted means of the squares of each object.
+            Weighted means of the squares of each sample.
         """
         costs, F = self.costs, self.costs.membership
         powers = masses[:, 1:] ** costs.beta
@@ -96,7 +96,7 @@ class RelationalModel:
         return self.move(self.weights + solve_positive(matrix, shares - matrix @ self.weights), squares)
 
     def costs_at(self, means: FloatArray) -> tuple[FloatArray, bool]:
-        """The cost of every set at objects, new or old.
+        """The cost of every set at samples, new or old.
 
         Returns
         -------
@@ -114,13 +114,13 @@ class RelationalModel:
         lost = _LOST * (np.abs(apart) + np.abs(half)) + _LOST * self.mean * np.maximum(larger - 1, 0)
         apart -= half
         negative = apart < -lost
-        apart[np.abs(apart) <= lost] = 0  # an object that is where the prototype is
+        apart[np.abs(apart) <= lost] = 0  # a sample that is where the prototype is
         apart[negative] = _FLOOR * self.mean
         apart *= costs.gain
         return np.hstack([np.full((len(apart), 1), costs.empty), apart]), bool(negative.any())
 
     def assign(self, squares: FloatArray) -> FloatArray:
-        """The masses of objects, new or old."""
+        """The masses of samples, new or old."""
         return masses_of_costs(self.costs_at(squares @ self.weights.T)[0], self.costs.beta)
 
     def gaps(self) -> FloatArray:
@@ -129,7 +129,7 @@ class RelationalModel:
         return np.maximum(self.gram - half[:, None] - half, 0)
 
     def spread(self, squares: FloatArray, random: np.random.RandomState) -> "RelationalModel":
-        """The model whose prototypes are objects far apart, as k-means++ draws them."""
+        """The model whose prototypes are samples far apart, as k-means++ draws them."""
         draws = [_draw_seeds(squares, len(self.weights), random) for _ in range(_SEED_DRAWS)]
         seeds = min(draws, key=lambda one: float(squares[one].min(axis=0).sum()))
         weights = np.zeros(self.weights.shape)
@@ -177,7 +177,7 @@ def _draw_seeds(squares: FloatArray, n_seeds: int, random: np.random.RandomState
     for _ in range(1, n_seeds):
         ends = np.cumsum(nearest)
         drawn = int(np.searchsorted(ends, random.uniform() * ends[-1], side="right"))
-        # All objects are where a seed is: any will do.
+        # All samples are where a seed is: any will do.
         seeds.append(drawn if drawn < len(squares) else int(random.randint(len(squares))))
         np.minimum(nearest, squares[seeds[-1]], out=nearest)
     return seeds

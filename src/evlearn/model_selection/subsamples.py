@@ -1,4 +1,4 @@
-"""A sample of the objects, and an estimator fitted to it."""
+"""Some of the samples, and an estimator fitted to it."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -20,17 +20,17 @@ _AUTO_MOST = 5000
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Some of the objects, drawn without replacement, and what is fitted to them.
+class Subsample:
+    """Some of the samples, drawn without replacement, and what is fitted to them.
 
     Attributes
     ----------
     estimator : estimator
         What is fitted.
     X : object
-        All objects.
+        All samples.
     n_drawn : int or None
-        How many objects are drawn; None for all, as they are.
+        How many samples are drawn; None for all, as they are.
     seed : int
         For the draw.
     reseed : bool
@@ -48,11 +48,11 @@ class Sample:
 
     @cached_property
     def _order(self) -> IntArray:
-        return np.random.RandomState(self.seed).permutation(n_objects(self.X)).astype(np.intp)
+        return np.random.RandomState(self.seed).permutation(n_samples(self.X)).astype(np.intp)
 
     @property
     def rows(self) -> IntArray:
-        """The objects that are drawn, in ascending order."""
+        """The samples that are drawn, in ascending order."""
         return np.sort(self._order[: self.n_drawn])
 
     @property
@@ -62,7 +62,7 @@ class Sample:
 
     @property
     def data(self) -> Any:
-        """The data of the sample; dissimilarities between its objects."""
+        """The data of the subsample; dissimilarities between its samples."""
         return self.X if self.n_drawn is None else self.take(self.rows)
 
     @cached_property
@@ -78,20 +78,20 @@ class Sample:
         metric = self.estimator.get_params(deep=False).get("metric", "euclidean")
         return "euclidean" if isinstance(metric, str) and metric == "adaptive" else metric
 
-    def twin(self) -> "Sample":
-        """Another sample of the same size."""
+    def twin(self) -> "Subsample":
+        """Another subsample of the same size."""
         seed = int(np.random.RandomState(self.seed).randint(2**31 - 1))
-        return Sample(self.estimator, self.X, self.n_drawn, seed, self.reseed, self.fit_params)
+        return Subsample(self.estimator, self.X, self.n_drawn, seed, self.reseed, self.fit_params)
 
     def take(self, rows: IntArray, columns: IntArray | None = None) -> Any:
-        """The data of some objects."""
+        """The data of some samples."""
         if not self.pairwise:
             return self.X.iloc[rows] if hasattr(self.X, "iloc") else np.asarray(self.X)[rows]
         matrix = self.X if hasattr(self.X, "tocsr") else np.asarray(self.X)
         return matrix[np.ix_(rows, rows if columns is None else columns)]
 
     def fit(self, **parameters: Any) -> Any:
-        """A clone of the estimator with these parameters, fitted to the sample."""
+        """A clone of the estimator with these parameters, fitted to the subsample."""
         model = clone(self.estimator).set_params(**parameters)
         if self.reseed and "random_state" in model.get_params(deep=False):
             model.set_params(random_state=self.seed)
@@ -110,12 +110,12 @@ class Sample:
 
     @property
     def _files(self) -> set[str]:
-        """Parameters that name a file of the user, which a fit to a sample must not take for its own."""
+        """Parameters that name a file of the user, which a fit to a subsample must not take for its own."""
         # Data that are not in memory have no masses without a file.
         return {"checkpoint"} if is_elsewhere(self.X) else {"checkpoint", "masses_file"}
 
 
-def draw_samples(
+def draw_subsamples(
     estimator: Any,
     X: Any,
     *,
@@ -124,21 +124,21 @@ def draw_samples(
     fit_params: Mapping[str, Any],
     random: np.random.RandomState,
     reseed: bool,
-) -> list[Sample]:
-    """Samples of the objects."""
+) -> list[Subsample]:
+    """Subsamples, as many as are asked for."""
     if isinstance(X, Iterator):
         raise ValueError(f"X is an iterator, {X!r}, which can be read only once; give data that stay.")
     n_drawn = _n_drawn(X, sample_size)
     if n_drawn is not None and fit_params:
         raise ValueError(
-            f"fit_params={sorted(fit_params)} are for all objects, not for samples; give sample_size=1.0 too."
+            f"fit_params={sorted(fit_params)} are for all samples, not for subsamples; give sample_size=1.0 too."
         )
     seeds = random.randint(2**31 - 1, size=n_repeats)
-    return [Sample(estimator, X, n_drawn, int(seed), reseed, fit_params) for seed in seeds]
+    return [Subsample(estimator, X, n_drawn, int(seed), reseed, fit_params) for seed in seeds]
 
 
-def n_objects(X: Any) -> int:
-    """How many objects there are."""
+def n_samples(X: Any) -> int:
+    """How many samples there are."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
@@ -152,8 +152,8 @@ def _n_drawn(X: Any, sample_size: Any) -> int | None:
     if isinstance(sample_size, float) and sample_size == 1.0:
         return None
     if isinstance(X, str) or not (hasattr(X, "shape") or hasattr(X, "__len__")):
-        raise ValueError(f"X is {type(X).__name__}, of which no sample can be drawn; give sample_size=1.0.")
-    total = n_objects(X)
+        raise ValueError(f"X is {type(X).__name__}, of which no subsample can be drawn; give sample_size=1.0.")
+    total = n_samples(X)
     if isinstance(sample_size, str) and sample_size == "auto":
         return min(round(_AUTO_SHARE * total), _AUTO_MOST)
     if isinstance(sample_size, float):
