@@ -192,8 +192,8 @@ def test_many_clusters_have_few_nested_sets():
 def test_names_of_rows_and_columns_are_kept():
     frame = pd.DataFrame(blobs(90, 0)[0], columns=["a", "b"], index=[f"s{k}" for k in range(90)])
     model = ConformalClusterer(KMeans(3), n_replications=1, random_state=0).fit(frame)
-    assert model.credal_partition_.object_names[0] == "s0"
-    assert model.predict_mass(frame[5:7]).object_names == ("s5", "s6")
+    assert model.credal_partition_.sample_names[0] == "s0"
+    assert model.predict_mass(frame[5:7]).sample_names == ("s5", "s6")
     assert list(model.feature_names_in_) == ["a", "b"]
 
 

@@ -176,7 +176,7 @@ class ConformalClusterer(EvidentialClusterer):
         self.n_calibration_ = self._scores.n_samples
         self._seen = np.asarray(as_seen(self.estimator_, data), dtype=np.float64)
         self._publish_sets(data, calibration)
-        self._name_objects(X)
+        self._name_samples(X)
         return self
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
