@@ -106,7 +106,8 @@ def test_a_label_of_a_replication_is_covered_as_often_as_asked():
         model = ConformalClusterer(GaussianMixture(3), n_replications=2, random_state=seed).fit(X)
         other = GaussianMixture(3, random_state=seed).fit(blobs(100, 100 + seed)[0])
         fresh = blobs(400, 200 + seed)[0]
-        labels = np.array([np.random.RandomState(0).choice(3, p=row) for row in other.predict_proba(fresh)])
+        sums = other.predict_proba(fresh).cumsum(axis=1)
+        labels = (np.random.RandomState(seed).uniform(size=(400, 1)) > sums[:, :2]).sum(axis=1)
         order = [np.argmin(((np.array(CENTRES) - mean) ** 2).sum(axis=1)) for mean in other.means_]
         own = [np.argmin(((np.array(CENTRES) - mean) ** 2).sum(axis=1)) for mean in model.estimator_.means_]
         if len(set(order)) < 3 or len(set(own)) < 3:  # a fit that found other clusters
@@ -140,6 +141,24 @@ def test_p_values_of_outliers_are_valid_and_planted_ones_are_found(fitted):
     assert (fitted.outlier_p_values_ <= 0.01).mean() <= 0.01
 
 
+def test_a_sparse_cluster_is_not_full_of_outliers_and_hides_none_beside_a_dense_one():
+    random = np.random.default_rng(0)
+    dense, sparse = random.normal(size=(1300, 2)) * 0.2, random.normal(size=(1300, 2)) * 2 + [12, 0]
+    X = np.vstack([dense[:300], sparse[:300]])
+    model = ConformalClusterer(KMeans(2, n_init=1), n_replications=1, random_state=0).fit(X)
+    for cluster in (dense, sparse):
+        assert (model.predict_outlier_p_values(cluster[300:]) <= 0.01).mean() < 0.03
+    around = [[2, 0], [-2, 0], [0, 2], [0, -2]]
+    assert model.predict_outlier_p_values(around).max() <= 0.01
+
+
+def test_a_cluster_of_one_far_sample_is_an_outlier():
+    X = np.vstack([blobs(200, 0)[0], [[90.0, 90]]])
+    model = ConformalClusterer(KMeans(4, n_init=3), n_replications=1, random_state=0).fit(X)
+    assert (model.labels_ == model.labels_[200]).sum() == 1
+    assert model.doubt_.kinds[200] == "outlier"
+
+
 def test_nobody_is_an_outlier_at_level_zero():
     model = ConformalClusterer(KMeans(3), n_replications=1, outlier_level=0, random_state=0).fit(blobs(90, 0)[0])
     assert model.predict_set([[500.0, 500]]).any()
@@ -160,6 +179,30 @@ def test_the_split_method_calibrates_with_samples_that_no_model_has_seen():
     model = ConformalClusterer(GaussianMixture(3), method="split", random_state=0).fit(X)
     assert model.n_calibration_ == 100
     assert model.p_values_.min() >= 1 / 101
+
+
+@pytest.mark.slow
+def test_p_values_of_the_split_method_are_valid_for_any_number_of_samples():
+    random = np.random.default_rng(0)
+    found, outliers = [], []
+    for seed in range(200):
+        X = random.normal(size=(31, 2)) * [2, 1]
+        model = ConformalClusterer(KMeans(2, n_init=1), method="split", random_state=seed).fit(X[:30])
+        # The label of the model of the second third, which is made again as `fit` makes it.
+        parts = np.random.RandomState(seed)
+        seeds = parts.randint(np.iinfo(np.int32).max, size=2)
+        first, second, _ = np.array_split(parts.permutation(30), 3)
+        drawn = np.random.RandomState(seeds[1]).randint(np.iinfo(np.int32).max)
+        other = KMeans(2, n_init=1, random_state=drawn).fit(X[second])
+        seen = np.concatenate([first, second])
+        agreed = (other.predict(X[seen]) == model.predict(X[seen])).mean()
+        label = other.predict(X[30:])[0] if agreed >= 0.5 else 1 - other.predict(X[30:])[0]
+        found.append(model.predict_p_values(X[30:])[0, label])
+        outliers.append(model.predict_outlier_p_values(X[30:])[0])
+    for level in (0.1, 0.2, 0.3, 0.5):
+        chance = 3 * (level * (1 - level) / 200) ** 0.5
+        assert np.mean(np.array(found) <= level) <= level + chance
+        assert np.mean(np.array(outliers) <= level) <= level + chance
 
 
 def test_replications_with_other_clusters_make_sets_larger():

@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.base import EvidentialClusterer
-from evlearn.cluster.neighbors.search import find_neighbors, nearest_among
 from evlearn.conformal.kinds_of_doubt import KindsOfDoubt
+from evlearn.conformal.outliers import Remoteness
 from evlearn.conformal.p_values import Scores, contour, nonconformity, shortened
 from evlearn.conformal.replication import Calibration, cross_calibrate, split_calibrate
 from evlearn.conformal.support import as_seen, best_clusters
@@ -74,7 +74,8 @@ class ConformalClusterer(EvidentialClusterer):
     p_values_ : ndarray of shape (n_samples, n_clusters)
         For each cluster, the share of labels of replications that were at least as strange.
     outlier_p_values_ : ndarray of shape (n_samples,)
-        The share of samples that are at least as far from the others.
+        The share of samples that are at least as far from the others: the distance to the neighbour number
+        `n_neighbors`, over its median in the cluster.
     coverage_ : float
         The share of labels of replications that were in the sets of the other half. It is above `coverage` where
         even the single best clusters are replicated more often than that.
@@ -104,8 +105,8 @@ class ConformalClusterer(EvidentialClusterer):
     label is that of the model fitted to the second third. With ``method="cross"`` there is no such proof, because
     the model is fitted to all samples and calibrated by halves; what it covers was measured.
 
-    An outlier's p-value is valid for any number of samples, if features are as given and samples exchangeable: a
-    sample of the same kind has a p-value of a or less with a probability of at most a.
+    With "split", the p-value of outliers is valid in the same way: a new sample of the same kind has one of a or
+    less with a probability of at most a. With "cross" that was measured too.
 
     References
     ----------
@@ -174,7 +175,6 @@ class ConformalClusterer(EvidentialClusterer):
         self._speaker, self.estimator_ = calibration.reference, calibration.reference.estimator
         self._scores = Scores.of(calibration.scores, calibration.samples)
         self.n_calibration_ = self._scores.n_samples
-        self._seen = np.asarray(as_seen(self.estimator_, data), dtype=np.float64)
         self._publish_sets(data, calibration)
         self._name_samples(X)
         return self
@@ -251,7 +251,7 @@ class ConformalClusterer(EvidentialClusterer):
         return self._scores.p_values(nonconformity(self._speaker.support(self._read(X, reset=False))))
 
     def predict_outlier_p_values(self, X: ArrayLike) -> FloatArray:
-        """The share of samples that are at least as far from the others: small for outliers.
+        """The share of samples that are at least as far from the others, by the measure of their clusters.
 
         Parameters
         ----------
@@ -261,10 +261,11 @@ class ConformalClusterer(EvidentialClusterer):
         Returns
         -------
         ndarray of shape (n_samples,)
-            p-values, at least 1 / (n_samples of the fit + 1).
+            p-values, small for outliers, and at least 1 / (n + 1) for n samples of the fit.
         """
         check_is_fitted(self)
-        return self._remoteness.p_values(self._distances(self._read(X, reset=False)))
+        data = self._read(X, reset=False)
+        return self._remoteness.p_values(self._seen(data), best_clusters(self._speaker.support(data)))
 
     def _calibrate(self, data: FloatArray, random: np.random.RandomState) -> Calibration:
         if self.method == "split":
@@ -281,15 +282,13 @@ class ConformalClusterer(EvidentialClusterer):
         support = self._speaker.support(data)
         self.n_clusters_ = support.shape[1]
         self.p_values_ = self._scores.p_values(nonconformity(support))
-        n_neighbors = min(self.n_neighbors, len(data) - 1)
-        nearest = find_neighbors(self._seen, n_neighbors, metric="euclidean", n_jobs=None, keep=True)
-        distances = np.asarray(nearest.distances).max(axis=1)
-        self._remoteness = Scores(np.sort(distances), len(data))
-        # A sample is among those that it is compared with, and counts once.
-        self.outlier_p_values_ = self._remoteness.p_values(distances) * (1 + 1 / len(data)) - 1 / len(data)
+        best = best_clusters(support)
+        self._remoteness, self.outlier_p_values_ = Remoteness.of(
+            self._seen(data), best, self.n_clusters_, calibration.fitted, self.n_neighbors
+        )
         plausible = self._contour(support, self.outlier_p_values_)
         self._publish(CredalPartition.from_possibilistic(shortened(plausible)))
-        self.labels_ = best_clusters(support)
+        self.labels_ = best  # also of outliers, and -1 for noise
         self.coverage_ = self._covered(calibration)
         shares = support.max(axis=1) / np.maximum(support.sum(axis=1), np.finfo(float).tiny)
         self.doubt_ = KindsOfDoubt(
@@ -310,17 +309,15 @@ class ConformalClusterer(EvidentialClusterer):
     def _plausible(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         data = self._read(X, reset=False)
-        return self._contour(self._speaker.support(data), self._remoteness.p_values(self._distances(data)))
+        support = self._speaker.support(data)
+        return self._contour(support, self._remoteness.p_values(self._seen(data), best_clusters(support)))
 
     def _contour(self, support: FloatArray, outlier: FloatArray) -> FloatArray:
         scores = nonconformity(support)
         return contour(self._scores.p_values(scores), scores <= 0, outlier, self.outlier_level)
 
-    def _distances(self, data: FloatArray) -> FloatArray:
-        seen = np.asarray(as_seen(self.estimator_, data), dtype=np.float64)
-        n_neighbors = min(self.n_neighbors, len(self._seen) - 1)
-        nearest = nearest_among(self._seen, seen, n_neighbors, metric="euclidean", n_jobs=None)
-        return np.asarray(nearest.data.reshape(len(seen), n_neighbors).max(axis=1))
+    def _seen(self, data: FloatArray) -> FloatArray:
+        return np.asarray(as_seen(self.estimator_, data), dtype=np.float64)
 
     def _sets(self, plausible: FloatArray, level: float) -> BoolArray:
         ordinary = plausible.max(axis=1, keepdims=True) > 0.5
@@ -357,11 +354,6 @@ class ConformalClusterer(EvidentialClusterer):
                 f"{name} must be below 1 - outlier_level = {1 - self.outlier_level:g}, got {value!r}; ask for "
                 "less coverage, or for fewer outliers."
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = False
-        return tags
 
 
 __all__ = ["ConformalClusterer"]

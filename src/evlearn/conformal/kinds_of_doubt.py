@@ -28,7 +28,7 @@ class KindsOfDoubt:
     replication : ndarray of shape (n_samples,)
         The share of replications whose best cluster is another.
     outlier : ndarray of shape (n_samples,)
-        The share of samples that are at least as far from the others: small for outliers.
+        The share of samples that are at least as far from the others, by the measure of their clusters.
     """
 
     sets: BoolArray
@@ -76,7 +76,7 @@ class KindsOfDoubt:
         if kind == "outlier":
             return (
                 f"Sample {sample} is an outlier: {100 * self.outlier[sample]:.2g} % of the samples are as far "
-                f"from the others. The nearest cluster is {self.best[sample]}."
+                f"from the others, by the measure of their clusters. The nearest cluster is {self.best[sample]}."
             )
         if kind == "sure":
             return f"Sample {sample} is in cluster {members[0]}; {share} of the replications put it elsewhere."

@@ -22,10 +22,11 @@ class Calibration:
     """What replications taught: how strange their labels are to each other, and how often they agree.
 
     The scores are those of samples to which a replication gave a label, `samples` says of which. `moved` is the
-    share of replications that put each sample elsewhere.
+    share of replications that put each sample elsewhere, and `fitted` are the samples that the reference has seen.
     """
 
     reference: Speaker
+    fitted: IntArray
     drawn: bool
     scores: FloatArray
     samples: IntArray
@@ -45,7 +46,7 @@ def cross_calibrate(
     )
     moved = np.mean([one.moved for one in pairs], axis=0)
     scores, samples = (np.concatenate([getattr(one, name) for one in pairs]) for name in ("scores", "samples"))
-    return Calibration(reference, drawn, scores, samples, moved)
+    return Calibration(reference, np.arange(len(X)), drawn, scores, samples, moved)
 
 
 def split_calibrate(estimator: Any, X: FloatArray, labels: str, n_neighbors: int, random: Any) -> Calibration:
@@ -60,7 +61,7 @@ def split_calibrate(estimator: Any, X: FloatArray, labels: str, n_neighbors: int
     seen = np.concatenate([for_model, for_labels])
     said = numbered_like(other.support(X), best, support.shape[1], seen)
     scores, samples = _scores(support, said, unseen, drawn, random)
-    return Calibration(reference, drawn, scores, samples, _moved(said, best))
+    return Calibration(reference, for_model, drawn, scores, samples, _moved(said, best))
 
 
 def _halves(
@@ -76,7 +77,7 @@ def _halves(
     found = [_scores(said[1 - one][:, :n_clusters], said[one], halves[one], drawn, random) for one in (0, 1)]
     scores, samples = (np.concatenate(part) for part in zip(*found, strict=True))
     moved = np.mean([_moved(one, best) for one in said], axis=0)
-    return Calibration(speakers[0], drawn, scores, samples, moved)
+    return Calibration(speakers[0], halves[0], drawn, scores, samples, moved)
 
 
 def _fitted(estimator: Any, X: FloatArray, seed: int, n_neighbors: int, quiet: bool = False) -> Speaker:
