@@ -4,12 +4,14 @@ import json
 import subprocess
 import sys
 import tracemalloc
+from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import pairwise_distances
@@ -68,6 +70,16 @@ def test_a_loaded_model_predicts_the_same_bits(name, dtype, path):
         assert np.array_equal(loaded.predict(rows), model.predict(rows))
     assert np.array_equal(loaded.objective_history_, model.objective_history_)
     assert loaded.get_params().keys() == model.get_params().keys()
+
+
+MODELS = Path(__file__).resolve().parent / "reference" / "models"
+
+
+@pytest.mark.parametrize("name", sorted(json.loads((MODELS / "masses.json").read_text())))
+def test_models_written_before_the_families_give_the_same_masses(name):
+    model = evlearn.load_model(MODELS / f"{name}.json")
+    expected = json.loads((MODELS / "masses.json").read_text())[name]
+    np.testing.assert_allclose(model.predict_mass(load_iris().data[[0, 70, 120]]).masses, expected, atol=1e-12)
 
 
 def test_a_model_with_constraints_is_saved(path):
