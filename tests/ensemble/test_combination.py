@@ -10,10 +10,10 @@ from benchmarks.common.measuring import peak_bytes
 from evlearn.belief import FocalSets
 from evlearn.cluster import ECM
 from evlearn.cluster.focal_families import random_masses
+from evlearn.cluster.pairwise.pair_graph import pairs_with_targets
 from evlearn.ensemble import combine_partitions
-from evlearn.ensemble.combination import _statements
 from evlearn.ensemble.fusion import fuse
-from evlearn.ensemble.recovery import pair_forms_of, recover, recover_rows, targets_of
+from evlearn.ensemble.recovery import Landmarks, pair_forms_of, recover, stated, targets_of
 from evlearn.metrics import credal_rand_index
 from evlearn.metrics.pairwise import _jousselme
 from evlearn.partition import CredalPartition, PairMasses
@@ -51,7 +51,7 @@ def test_dempster_makes_independent_hints_surer():
 @given(st.integers(0, 10_000))
 def test_combined_statements_are_mass_functions(rule, seed):
     members = [some_partition(seed + number, n=6) for number in range(3)]
-    found = np.stack(_statements(members, all_pairs(6), rule))
+    found = np.stack(fuse([one.relational(all_pairs(6)) for one in members], rule))
     assert (found >= -1e-12).all()
     np.testing.assert_allclose(found.sum(axis=0), 1)
 
@@ -70,21 +70,41 @@ def test_the_objective_is_the_mean_squared_distance_of_jousselme(seed):
 # Recovery
 
 
-def test_the_objective_of_a_recovery_is_that_distance_to_what_was_stated():
-    wanted, pairs = some_partition(0, n=9).relational(all_pairs(9)), all_pairs(9)
+@pytest.mark.parametrize("rule", RULES)
+def test_the_objective_of_a_recovery_is_that_distance_to_what_was_stated(rule):
+    members, pairs = [some_partition(seed, n=9) for seed in range(3)], all_pairs(9)
     start = random_masses(9, 8, np.random.RandomState(0))
-    trace = recover(pairs, wanted, FocalSets.full(3), start, tol=0, max_iter=3)
+    trace = recover(stated(members, rule), FocalSets.full(3), start, tol=0, max_iter=3)
     found = CredalPartition(trace.state.masses, FocalSets.full(3)).relational(pairs)
+    wanted = fuse([one.relational(pairs) for one in members], rule)
     assert trace.objective == pytest.approx((_jousselme(found, wanted) ** 2).mean(), rel=1e-9)
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_sweeps_never_raise_the_objective(seed):
-    wanted = some_partition(seed, n=10).relational(all_pairs(10))
+    members = [some_partition(seed, n=10), some_partition(seed + 1, n=10, c=2)]
     start = random_masses(10, 8, np.random.RandomState(seed))
-    history = recover(all_pairs(10), wanted, FocalSets.full(3), start, tol=0, max_iter=30).history
+    history = recover(stated(members, "average"), FocalSets.full(3), start, tol=0, max_iter=30).history
     assert (np.diff(history) <= 1e-12).all()
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10_000))
+def test_averages_of_all_pairs_need_no_list_of_pairs(seed):
+    members = [
+        some_partition(seed, n=15),
+        CredalPartition.from_hard(np.random.default_rng(seed).integers(-1, 4, size=15), noise_label=-1),
+        some_partition(seed + 1, n=15, c=2),
+    ]
+    targets = targets_of(fuse([one.relational(all_pairs(15)) for one in members], "average"))
+    start = random_masses(15, 8, np.random.RandomState(seed))
+    listed, products = (
+        recover(pairs, FocalSets.full(3), start, tol=0, max_iter=4)
+        for pairs in (pairs_with_targets(all_pairs(15), targets, 15), stated(members, "average"))
+    )
+    np.testing.assert_allclose(products.history, listed.history, rtol=1e-9)
+    np.testing.assert_allclose(products.state.masses, listed.state.masses, atol=1e-7)
 
 
 @settings(max_examples=20)
@@ -122,18 +142,12 @@ def test_renumbering_the_inputs_changes_nothing_but_numbers(rule):
     np.testing.assert_allclose(one.permute_clusters(orders[0]).masses, other.masses, atol=1e-4)
 
 
-def test_new_rows_are_recovered_where_they_would_stand():
+@pytest.mark.parametrize("rule", ["average", "dubois_prade"])  # Dempster's rule normalises even one source
+def test_samples_follow_from_landmarks_to_where_they_would_stand(rule):
     partition = some_partition(3, n=40)
     known, new = partition[:30], partition[30:]
-    statements = PairMasses(
-        *(
-            np.stack([pair.reshape(10, 30) for pair in [values]])[0]
-            for values in partition.relational(
-                np.stack(np.meshgrid(np.arange(30, 40), np.arange(30), indexing="ij"), -1).reshape(-1, 2)
-            )
-        )
-    )
-    np.testing.assert_allclose(recover_rows(statements, known.masses, known.focal_sets), new.masses, atol=1e-7)
+    landmarks = Landmarks(known=[known], masses=known.masses, focal_sets=known.focal_sets, rule=rule)
+    np.testing.assert_allclose(landmarks.masses_of([new]), new.masses, atol=1e-7)
 
 
 # What a user sees
@@ -177,41 +191,49 @@ def test_labels_probabilities_noise_and_masses_go_together():
     assert found.masses[1:, 0].max() < 0.05
 
 
-def test_object_names_are_kept():
+def test_names_of_samples_are_kept():
     named = CredalPartition.from_hard([0, 0, 1, 1], sample_names=list("abcd"))
     assert combine_partitions([[0, 0, 1, 1], named], random_state=0).sample_names == tuple("abcd")
 
 
 def test_the_family_follows_the_number_of_clusters():
-    for c, size in ((3, 8), (6, 1 + 6 + 15 + 1), (13, 15)):
+    for c, size in ((3, 8), (6, 8), (13, 15)):
         labels = np.repeat(np.arange(c), 4)
         assert len(combine_partitions([labels], random_state=0).focal_sets) == size
+    # Pairs of clusters where there is something to say about them.
+    labels = np.repeat(np.arange(6), 4)
+    in_pairs = CredalPartition.from_hard(labels).rename(), some_partition(0, n=24, c=6, sets=FocalSets.pairs(6))
+    assert len(combine_partitions(in_pairs, max_iter=1, tol=1, random_state=0).focal_sets) == 1 + 6 + 15 + 1
+    cautious = combine_partitions([labels, labels], rule="dubois_prade", random_state=0)
+    assert len(cautious.focal_sets) == 1 + 6 + 15 + 1
 
 
-def test_sampled_pairs_give_nearly_the_same_partition():
+@pytest.mark.parametrize("rule", RULES)
+def test_landmarks_give_nearly_the_same_partition(rule):
     X, _ = make_blobs(400, 2, centers=3, cluster_std=2.5, random_state=0)
     members = [ECM(3, random_state=seed, alpha=alpha).fit(X).credal_partition_ for seed, alpha in ((0, 1), (1, 2))]
-    every, some = (combine_partitions(members, n_partners=n, random_state=0) for n in ("all", 80))
+    every, some = (combine_partitions(members, rule=rule, n_landmarks=n, random_state=0) for n in (400, 150))
     assert credal_rand_index(every, some) > 0.97
 
 
-def test_memory_grows_with_the_sampled_pairs_only():
-    labels = np.random.default_rng(0).integers(3, size=(2, 6000))
-    peak = peak_bytes(lambda: combine_partitions(labels, n_partners=20, max_iter=3, tol=1, random_state=0))
-    assert peak < 100e6  # a matrix of all pairs would have 288 MB
+@pytest.mark.parametrize("rule", ["average", "dempster"])
+def test_memory_grows_with_the_samples_only(rule):
+    labels = np.random.default_rng(0).integers(3, size=(2, 8000))
+    peak = peak_bytes(lambda: combine_partitions(labels, rule=rule, n_landmarks=600, tol=1, random_state=0))
+    assert peak < 60e6  # statements about all samples and landmarks would have 150 MB, those about all pairs 2 GB
 
 
 @pytest.mark.parametrize(
     ("partitions", "options", "message"),
     [
         ([], {}, "partitions is empty"),
-        ([[0, 1], [0, 1, 1]], {}, r"partitions have \[2, 3\] objects"),
+        ([[0, 1], [0, 1, 1]], {}, r"partitions have \[2, 3\] samples"),
         ([[0]], {}, "no pairs to combine"),
         ([np.zeros((2, 2, 2))], {}, r"partitions\[0\] must be a CredalPartition, labels .* got shape \(2, 2, 2\)"),
         ([[0, 1]], {"rule": "vote"}, "rule must be one of"),
         ([[0, 1]], {"n_clusters": 0}, "n_clusters"),
         ([[0, 1]], {"n_init": -1}, "n_init"),
-        ([[0, 1]], {"n_partners": "few"}, "n_partners"),
+        ([[0, 1]], {"n_landmarks": 1}, "n_landmarks"),
         ([[0, 1]], {"focal_sets": "all"}, "focal_sets"),
     ],
 )

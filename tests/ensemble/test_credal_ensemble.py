@@ -1,10 +1,10 @@
-"""CredalEnsemble: any clusterers together, and new objects."""
+"""CredalEnsemble: any clusterers together, one clusterer many times, and new samples."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
@@ -13,9 +13,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn.cluster import ECM
 from evlearn.ensemble import CredalEnsemble
+from evlearn.metrics import credal_rand_index
 
 
-@parametrize_with_checks([CredalEnsemble([KMeans(2, n_init=1), ECM(2)], n_init=1)])
+@parametrize_with_checks(
+    [
+        CredalEnsemble([KMeans(2, n_init=1), ECM(2)], n_init=1),
+        CredalEnsemble(KMeans(2, n_init=1), n_members=2, max_samples=1.0, n_init=1),
+    ]
+)
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.filterwarnings("ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_checks(estimator, check):
@@ -36,7 +42,7 @@ def fitted(blobs):
 def test_clusterers_of_all_kinds_go_together(fitted, blobs):
     assert len(fitted.partitions_) == 5
     assert adjusted_rand_score(blobs[1], fitted.labels_) > 0.9
-    # DBSCAN calls some objects noise, and they are the only ones with much mass on the empty set.
+    # DBSCAN calls some samples noise, and they are the only ones with much mass on the empty set.
     noise = fitted.clusterers_[4].labels_ == -1
     assert 0 < noise.sum() < 30
     assert fitted.masses_[noise, 0].mean() > 3 * fitted.masses_[~noise, 0].mean()
@@ -51,7 +57,7 @@ def test_where_members_agree_the_result_is_sure():
     assert doubt[y == 2].max() < 0.05
 
 
-def test_new_objects_are_placed_like_known_ones(blobs):
+def test_new_samples_are_placed_like_known_ones(blobs):
     X, _ = blobs
     model = CredalEnsemble([KMeans(3), GaussianMixture(3), ECM(3)], random_state=0).fit(X)
     again = model.predict_mass(X)
@@ -68,12 +74,49 @@ def test_a_member_that_cannot_predict_is_named(fitted, blobs):
         fitted.predict(blobs[0])
 
 
-def test_workers_do_not_change_the_result(blobs):
+@pytest.mark.slow
+@pytest.mark.parametrize("clusterers", [[KMeans(3), KMeans(4), GaussianMixture(3)], KMeans(4)])
+def test_workers_do_not_change_the_result(blobs, clusterers):
     one, two = (
-        CredalEnsemble([KMeans(3), KMeans(4), GaussianMixture(3)], random_state=0, n_jobs=n_jobs).fit(blobs[0])
+        CredalEnsemble(clusterers, random_state=0, n_landmarks=50, n_jobs=n_jobs).fit(blobs[0])
         for n_jobs in (1, 2)
     )
     np.testing.assert_array_equal(one.masses_, two.masses_)
+
+
+def test_clones_of_one_clusterer_find_clusters_that_are_not_round():
+    X, y = make_moons(400, noise=0.06, random_state=0)
+    model = CredalEnsemble(KMeans(12), n_members=20, n_clusters=2, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.9 > 0.5 > adjusted_rand_score(y, KMeans(2).fit_predict(X))
+    assert model.credal_partition_.n_clusters == 2
+    assert len({one.random_state for one in model.clusterers_}) == 20
+
+
+@pytest.mark.parametrize(("max_samples", "seen"), [(0.5, 60), (1.0, 120), (30, 30), (1000, 120)])
+def test_clones_are_fitted_to_some_samples_and_say_something_about_all(blobs, max_samples, seen):
+    model = CredalEnsemble(KMeans(3), n_members=3, max_samples=max_samples, random_state=0).fit(blobs[0])
+    assert [len(one.labels_) for one in model.clusterers_] == [seen] * 3
+    assert [one.n_samples for one in model.partitions_] == [120] * 3
+    assert adjusted_rand_score(blobs[1], model.labels_) > 0.9
+
+
+def test_masses_of_many_samples_follow_from_landmarks_as_predictions_do(blobs):
+    X, _ = blobs
+    all_of_them = CredalEnsemble(KMeans(5), n_clusters=3, random_state=0).fit(X)
+    few = CredalEnsemble(KMeans(5), n_clusters=3, n_landmarks=40, random_state=0).fit(X)
+    np.testing.assert_array_equal(few.predict_mass(X).masses, few.masses_)
+    assert credal_rand_index(all_of_them.credal_partition_, few.credal_partition_) > 0.95
+
+
+def test_one_clusterer_must_predict(blobs):
+    with pytest.raises(ValueError, match=r"AgglomerativeClustering\(n_clusters=3\) cannot predict"):
+        CredalEnsemble(AgglomerativeClustering(3)).fit(blobs[0])
+
+
+@pytest.mark.parametrize("name", ["n_members", "max_samples", "n_landmarks"])
+def test_wrong_numbers_are_named(blobs, name):
+    with pytest.raises(ValueError, match=name):
+        CredalEnsemble(KMeans(3), **{name: 0}).fit(blobs[0])
 
 
 def test_own_seeds_of_members_are_kept(blobs):
@@ -97,7 +140,7 @@ def test_progress_is_printed(blobs, capsys):
 
 @pytest.mark.parametrize(
     ("clusterers", "message"),
-    [([], "clusterers must be a list of at least one estimator"), ([StandardScaler()], "is no clusterer")],
+    [([], "clusterers must be an estimator or a list of at least one"), ([StandardScaler()], "is no clusterer")],
 )
 def test_what_is_no_clusterer_is_named(blobs, clusterers, message):
     with pytest.raises(ValueError, match=message):
@@ -129,7 +172,7 @@ def test_a_seed_reaches_the_steps_of_pipelines(blobs):
 
 def test_a_clusterer_that_finds_only_noise_is_named(blobs):
     with pytest.raises(
-        ValueError, match=r"DBSCAN\(eps=1e-09\) takes all objects for noise; change its parameters"
+        ValueError, match=r"DBSCAN\(eps=1e-09\) takes all samples for noise; change its parameters"
     ):
         CredalEnsemble([DBSCAN(eps=1e-9), ECM(3)]).fit(blobs[0])
 

@@ -712,8 +712,8 @@ CHOSEN = [
     ),
     Mutant(
         "ensemble/recovery.py",
-        "eta=0.5 / len(pairs)",
-        "eta=1 / len(pairs)",
+        "eta=0.5 / statements.n_pairs",
+        "eta=1 / statements.n_pairs",
         "the objective is twice the squared distance that it is said to be",
     ),
     Mutant(

@@ -1,4 +1,4 @@
-"""Several partitions of the same objects, combined into one."""
+"""Several partitions of the same samples, combined into one."""
 
 from evlearn.ensemble.combination import combine_partitions
 from evlearn.ensemble.credal_ensemble import CredalEnsemble

@@ -1,5 +1,6 @@
 """CredalEnsemble: several clusterers, and what they say together."""
 
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -15,51 +16,56 @@ from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.base import with_seed
-from evlearn.cluster.pairwise.irqp import stratified
-from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
-from evlearn.ensemble.combination import check_combination, choose_sets, combine, numbered_like
-from evlearn.ensemble.fusion import fuse
-from evlearn.ensemble.recovery import recover_rows
+from evlearn.cluster.rowwise import RowwiseClusterer
+from evlearn.ensemble.combination import check_combination, choose_sets, combine
+from evlearn.ensemble.recovery import Landmarks
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition
-from evlearn.partition.relational import masses_of_block
+from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
-from evlearn.utils.typing import ClustererLike, FloatArray, RandomSeed
-from evlearn.utils.validation import check_flag, check_range, refuse_remote
-
-_REFERENCE_OBJECTS = 500
+from evlearn.utils.typing import ClustererLike, FloatArray, IntArray, RandomSeed
+from evlearn.utils.validation import check_flag, check_integer, check_range, check_real, refuse_remote
 
 
 class CredalEnsemble(RowwiseClusterer):
     """Several clusterers combined: where they agree the result is sure, and where they do not it is torn.
 
-    Every clusterer is fitted to the same data. What they say about pairs of objects, the same cluster or not, is
-    combined, and one credal partition recovered from it. Clusterers may be evidential ones, mixtures, or any of
-    scikit-learn's, with different numbers of clusters.
+    What clusterers say about pairs of samples, the same cluster or not, is combined, and one credal partition
+    recovered from it. Clusterers may be evidential ones, mixtures, or any of scikit-learn's, with different
+    numbers of clusters. Give several, which are fitted to all samples; or one, of which clones are fitted to parts
+    of the data, so that doubt shows what other data might have changed. Clones with more clusters than the result
+    find clusters of any shape.
 
     Data of which a few samples are a million times farther away than the others are refused: nothing of the
     others would be left beside them.
 
     Parameters
     ----------
-    clusterers : list of estimators
-        The clusterers, or pipelines that end in one. Clones of them are fitted.
+    clusterers : list of estimators, or estimator
+        The clusterers, or pipelines that end in one; clones of them are fitted. Of a single one, which must be
+        able to predict, there are `n_members` clones.
+    n_members : int, default=10
+        How many clones of a single clusterer are combined; a list has its own length.
+    max_samples : float or int, default=0.5
+        How many samples each clone of a single clusterer is fitted to, drawn without replacement: a share of all
+        if it is a float, and a number if it is an int. Clusterers of a list are fitted to all.
     rule : {"average", "dempster", "dubois_prade"}, default="average"
         How statements about a pair are combined; see `combine_partitions`.
     n_clusters : int or None, default=None
         The number of clusters of the result; None takes the largest of the members.
     focal_sets : {"auto", "simple", "pairs", "full"}, FocalSets or list of sets, default="auto"
-        The sets of clusters that may carry mass, besides the empty set. "auto" means all sets of up to 4 clusters,
-        pairs of up to 12, and single clusters beyond.
+        The sets of clusters that may carry mass, besides the empty set. "auto" means all sets of up to 4 clusters;
+        of up to 12, pairs where some partition has masses on sets of clusters or the rule makes such; else single
+        clusters.
     include_omega : bool, default=True
         Whether the set of all clusters belongs to "simple" and "pairs".
-    n_partners : int, "auto" or "all", default="auto"
-        How many other objects each object is compared with. "auto" means all of up to 2000 objects, and 200 drawn
-        at random beyond.
+    n_landmarks : int, default=2000
+        How many samples are compared all with all. Of more samples so many are drawn, and the masses of all follow
+        from what is said about them and these.
     n_init : int, default=5
-        How many random starts, besides the members themselves; of more than 2000 objects only where no member has
-        as many clusters as the result.
-    tol : float, default=1e-6
+        How many starts by k-means of what the members say, besides the members that have as many clusters as the
+        result.
+    tol : float, default=1e-4
         A sweep that lowers the objective by less than this share of it is the last.
     max_iter : int, default=200
         The largest number of sweeps.
@@ -75,7 +81,7 @@ class CredalEnsemble(RowwiseClusterer):
     credal_partition_ : CredalPartition
         The result.
     labels_ : ndarray of int of shape (n_samples,)
-        The most plausible cluster of each object.
+        The most plausible cluster of each sample.
     masses_ : ndarray of shape (n_samples, n_focal_sets)
         The masses, read-only.
     focal_sets_ : FocalSets
@@ -87,7 +93,8 @@ class CredalEnsemble(RowwiseClusterer):
     n_clusters_ : int
         The number of clusters.
     objective_ : float
-        The mean squared distance, over pairs, between what the result says and what the members say together.
+        The mean squared distance, over pairs of landmarks, between what the result says and what the members say
+        together.
     objective_history_ : ndarray of shape (n_iterations + 1,)
         The objective before the first sweep, and after each.
     n_iter_ : int
@@ -117,30 +124,40 @@ class CredalEnsemble(RowwiseClusterer):
     >>> ensemble = CredalEnsemble([KMeans(4), ECM(4, focal_sets="pairs")], random_state=0).fit(X)
     >>> ensemble.n_clusters_
     4
+
+    Ten times k-means with more clusters than are wanted, each of another half of the samples:
+
+    >>> ensemble = CredalEnsemble(KMeans(8), n_clusters=4, random_state=0).fit(X)
+    >>> len(ensemble.clusterers_)
+    10
     """
 
     def __init__(
         self,
-        clusterers: Sequence[ClustererLike],
+        clusterers: ClustererLike | Sequence[ClustererLike],
         *,
+        n_members: int = 10,
+        max_samples: float = 0.5,
         rule: Literal["average", "dempster", "dubois_prade"] = "average",
         n_clusters: int | None = None,
         focal_sets: Literal["auto", "simple", "pairs", "full"] | FocalSetsLike = "auto",
         include_omega: bool = True,
-        n_partners: int | Literal["auto", "all"] = "auto",
+        n_landmarks: int = 2000,
         n_init: int = 5,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         max_iter: int = 200,
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.clusterers: Any = clusterers
+        self.n_members = n_members
+        self.max_samples: Any = max_samples
         self.rule = rule
         self.n_clusters = n_clusters
         self.focal_sets = focal_sets
         self.include_omega = include_omega
-        self.n_partners = n_partners
+        self.n_landmarks = n_landmarks
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter
@@ -155,7 +172,7 @@ class CredalEnsemble(RowwiseClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The objects.
+            The samples.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
 
@@ -171,24 +188,24 @@ class CredalEnsemble(RowwiseClusterer):
             )
         data = self._read(X, reset=True)
         random = check_random_state(self.random_state)
-        seeded = [with_seed(clone(clusterer), random) for clusterer in self.clusterers]
-        self.clusterers_ = list(Parallel(n_jobs=self.n_jobs)(delayed(_fitted)(one, data) for one in seeded))
-        self.partitions_ = [fitted_partition(clusterer, data) for clusterer in self.clusterers_]
-        sets = choose_sets(self.partitions_, self.focal_sets, self.n_clusters, self.include_omega)
-        trace = combine(
+        self._fit_members(data, random)
+        sets = choose_sets(self.partitions_, self.focal_sets, self.n_clusters, self.include_omega, self.rule)
+        combined = combine(
             self.partitions_,
             sets,
             rule=self.rule,
-            n_partners=self.n_partners,
+            n_landmarks=self.n_landmarks,
             n_init=self.n_init,
             tol=self.tol,
             max_iter=self.max_iter,
             random=random,
             report=self._report if self.verbose else None,
         )
-        self._publish_combination(trace.state.masses, sets, random)
+        self._publish(CredalPartition(combined.masses, sets, validate=False))
+        self.n_clusters_ = sets.frame_size
+        self._model = EnsembleModel(self.clusterers_, combined.landmarks)
         self._name_samples(X)
-        publish_trace(self, trace, "the objective", max_iter=self.max_iter, steps="sweeps")
+        publish_trace(self, combined.trace, "the objective", max_iter=self.max_iter, steps="sweeps")
         return self
 
     def _read(self, X: Any, *, reset: bool) -> FloatArray:
@@ -202,61 +219,82 @@ class CredalEnsemble(RowwiseClusterer):
         return data
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.clusterers, Sequence) or isinstance(self.clusterers, str) or not self.clusterers:
-            raise ValueError(f"clusterers must be a list of at least one estimator, got {self.clusterers!r}.")
-        strangers = [one for one in self.clusterers if not hasattr(one, "fit") or isinstance(one, type)]
+        listed = isinstance(self.clusterers, Sequence) and not isinstance(self.clusterers, str)
+        members = self.clusterers if listed else [self.clusterers]
+        if not members or isinstance(self.clusterers, str):
+            raise ValueError(
+                f"clusterers must be an estimator or a list of at least one estimator, got {self.clusterers!r}."
+            )
+        strangers = [one for one in members if not hasattr(one, "fit") or isinstance(one, type)]
         if strangers:
             raise ValueError(
                 f"clusterers must be estimators such as ECM(3), got {strangers[0]!r}; they need no names."
             )
+        check_integer("n_members", self.n_members, 1)
+        if isinstance(self.max_samples, numbers.Integral):
+            check_integer("max_samples", self.max_samples, 1)
+        else:
+            check_real("max_samples", self.max_samples, 0, 1, open_low=True)
         check_flag("include_omega", self.include_omega)
-        check_combination(self.rule, self.n_clusters, self.n_partners, self.n_init, self.tol, self.max_iter)
+        check_combination(self.rule, self.n_clusters, self.n_landmarks, self.n_init, self.tol, self.max_iter)
 
-    def _publish_combination(self, masses: FloatArray, sets: FocalSets, random: np.random.RandomState) -> None:
-        self._publish(numbered_like(CredalPartition(masses, sets, validate=False), self.partitions_))
-        self.n_clusters_ = sets.frame_size
-        chosen = stratified(self.labels_, _REFERENCE_OBJECTS, random)
-        self._model = EnsembleModel(
-            clusterers=self.clusterers_,
-            known=[partition[chosen] for partition in self.partitions_],
-            masses=np.ascontiguousarray(self.masses_[chosen]),
-            focal_sets=self.focal_sets_,
-            rule=self.rule,
-        )
+    def _fit_members(self, data: FloatArray, random: np.random.RandomState) -> None:
+        """Fit the members, and ask each of them about all samples."""
+        alone = hasattr(self.clusterers, "fit")
+        members = [self.clusterers] * self.n_members if alone else self.clusterers
+        # One after the other, so that what is drawn does not depend on the workers.
+        tasks = [
+            (with_seed(clone(one), random), self._drawn(len(data), random) if alone else None) for one in members
+        ]
+        found = Parallel(n_jobs=self.n_jobs)(delayed(_fitted)(one, data, rows) for one, rows in tasks)
+        self.clusterers_, self.partitions_ = [one for one, _ in found], [said for _, said in found]
+
+    def _drawn(self, n_samples: int, random: np.random.RandomState) -> IntArray:
+        """The samples that a clone is fitted to."""
+        whole = isinstance(self.max_samples, numbers.Integral)
+        size = int(self.max_samples) if whole else round(self.max_samples * n_samples)
+        return np.sort(random.permutation(n_samples)[: max(size, 2)])
 
     def _report(self, sweep: int, objective: float) -> None:
         print(f"CredalEnsemble sweep {sweep:>4}   objective {objective:.9f}", flush=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class EnsembleModel(BlockModel):
-    """Fitted clusterers, and some objects of known masses: what gives a row its masses.
+@dataclass(frozen=True)
+class EnsembleModel:
+    """Fitted clusterers, and samples of known masses: what gives a row its masses.
 
     Attributes
     ----------
     clusterers : sequence of estimator
         The clusterers.
-    known : sequence of CredalPartition
-        What each of them says about the known objects.
-    rule : str
-        How statements are combined.
+    landmarks : Landmarks
+        The known samples.
     """
 
     clusterers: Sequence[Any]
-    known: Sequence[CredalPartition]
-    rule: str
+    landmarks: Landmarks
 
-    def masses_of(self, rows: FloatArray) -> FloatArray:
-        """The masses of a few rows; see `BlockModel`."""
-        statements = [
-            masses_of_block(predicted_partition(clusterer, rows).masses, known.masses, known.focal_sets)
-            for clusterer, known in zip(self.clusterers, self.known, strict=True)
-        ]
-        return recover_rows(fuse(statements, self.rule), self.masses, self.focal_sets)
+    @property
+    def focal_sets(self) -> FocalSets:
+        """The sets that carry mass."""
+        return self.landmarks.focal_sets
+
+    def assign(self, rows: Any, weights: Any = None) -> FloatArray:
+        """The masses of rows."""
+        out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
+        for block in row_blocks(len(rows)):
+            said = [predicted_partition(clusterer, rows[block]) for clusterer in self.clusterers]
+            out[block] = self.landmarks.masses_of(said)
+        return out
 
 
-def _fitted(clusterer: Any, data: FloatArray) -> Any:
-    return clusterer.fit(data)
+def _fitted(clusterer: Any, data: FloatArray, rows: IntArray | None) -> tuple[Any, CredalPartition]:
+    """A clusterer fitted to all samples or some, and what it says about all."""
+    if rows is None:
+        fitted = clusterer.fit(data)
+        return fitted, fitted_partition(fitted, data)
+    fitted = clusterer.fit(data[rows])
+    return fitted, predicted_partition(fitted, data)
 
 
 __all__ = ["CredalEnsemble"]

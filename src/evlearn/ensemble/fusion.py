@@ -1,4 +1,4 @@
-"""What several partitions say about pairs of objects, combined into one statement for each pair."""
+"""What several partitions say about pairs of samples, combined into one statement for each pair."""
 
 from collections.abc import Callable, Sequence
 

@@ -133,7 +133,7 @@ cdef inline double update_row(
     The products with the next form are stored `step` numbers behind those with the one before.
     """
     cdef int a, b, k
-    cdef double before, after, value
+    cdef double before, after
     before = objective(buffers.Q, buffers.u, m, f)
     for a in range(f):
         buffers.m[a] = m[a]
@@ -143,12 +143,13 @@ cdef inline double update_row(
         return 0.0
     for a in range(f):
         m[a] = buffers.m[a]
+    # Forms are symmetric, and few sets have mass: a sum of rows.
     for k in range(n_forms):
-        for a in range(f):
-            value = 0.0
-            for b in range(f):
-                value += C[(k * f + a) * f + b] * m[b]
-            y[k * step + a] = value
+        memset(y + k * step, 0, f * sizeof(double))
+        for b in range(f):
+            if m[b] != 0.0:
+                for a in range(f):
+                    y[k * step + a] += C[(k * f + b) * f + a] * m[b]
     return after - before
 
 
@@ -275,3 +276,85 @@ def sweep_all_pairs(
     free(G)
     release(&buffers)
     return change
+
+
+def sweep_products(
+    double[:, ::1] M, double[:, ::1] Y, const double[:, ::1] C,
+    const Py_ssize_t[::1] indptr, const int[::1] places, const double[::1] values,
+    const double[:, :, ::1] W, const int[:, ::1] blocks, const double[:, ::1] own,
+    double[:, ::1] G, double[:, ::1] B, const int[::1] order,
+):
+    """As `sweep_all_pairs`, with targets of form k that are products, a_i' W_k a_j, and no matrix of them.
+
+    The rows a_i are sparse: (indptr, places, values); `own` has the products of each with itself. Row r of W_k has
+    entries in columns blocks[r, 0] to blocks[r, 1] only, and these are the first in W[k, r]. G is the sum of y y' over all
+    samples and forms, and B that of (W_k a_j) y_kj', so that the linear term of row i is -a_i' B without what the sample
+    itself brings. Both change with the rows, in place.
+    """
+    cdef:
+        Py_ssize_t n = M.shape[0], t, i, e
+        int f = <int>M.shape[1], n_forms = <int>W.shape[0], d = <int>W.shape[1], a, b, k
+        double change = 0.0, lowered
+        Buffers buffers
+        double* z
+        double* moved
+        int* itself
+    allocate(&buffers, f)
+    z = <double*>malloc((d + n_forms * f) * sizeof(double))
+    itself = <int*>malloc(n_forms * sizeof(int))
+    if z == NULL or itself == NULL:
+        free(z)
+        free(itself)
+        release(&buffers)
+        raise MemoryError
+    moved = z + d
+    with nogil:
+        for t in range(order.shape[0]):
+            i = order[t]
+            for k in range(n_forms):
+                itself[k] = <int>(k * n + i)
+                for a in range(f):
+                    moved[k * f + a] = -Y[k * n + i, a]
+            add_sample(&buffers, &G[0, 0], &Y[0, 0], itself, &own[i, 0], n_forms, f, -1.0)
+            for a in range(f):
+                buffers.u[a] = -buffers.u[a]
+            for e in range(indptr[i], indptr[i + 1]):
+                for a in range(f):
+                    buffers.u[a] -= values[e] * B[places[e], a]
+            for a in range(f * f):
+                buffers.Q[a] = (&G[0, 0])[a]
+            lowered = update_row(&buffers, &M[i, 0], &Y[i, 0], n * f, &C[0, 0], n_forms, f)
+            add_sample(&buffers, &G[0, 0], &Y[0, 0], itself, &own[i, 0], n_forms, f, 1.0)
+            if lowered == 0.0:
+                continue
+            change += lowered
+            for k in range(n_forms):
+                for a in range(f):
+                    moved[k * f + a] += Y[k * n + i, a]
+                memset(z, 0, d * sizeof(double))
+                for e in range(indptr[i], indptr[i + 1]):
+                    for a in range(blocks[places[e], 0], blocks[places[e], 1]):
+                        z[a] += values[e] * W[k, places[e], a - blocks[places[e], 0]]
+                for a in range(d):
+                    if z[a] != 0.0:
+                        for b in range(f):
+                            B[a, b] += z[a] * moved[k * f + b]
+    free(z)
+    free(itself)
+    release(&buffers)
+    return change
+
+
+cdef inline void add_sample(
+    Buffers* buffers, double* G, const double* Y, const int* itself, const double* own, int n_forms, int f, double sign
+) noexcept nogil:
+    """Add the products of one sample to G, or subtract them; u becomes -(the sum of own times y)."""
+    cdef int ld = evlearn_padded(f), a, b
+    memset(buffers.padded, 0, ld * ld * sizeof(double))
+    memset(buffers.u, 0, ld * sizeof(double))
+    evlearn_gram_double(buffers.padded, buffers.u, buffers.rows, Y, itself, own, n_forms, f)
+    for a in range(f):
+        for b in range(a):
+            G[a * f + b] += sign * buffers.padded[a * ld + b]
+            G[b * f + a] = G[a * f + b]
+        G[a * f + a] += sign * buffers.padded[a * ld + a]

@@ -45,10 +45,9 @@ cdef int solve_simplex_qp(
         double scale = 0.0, total = 0.0, value, pivot, diagonal, slope, theta, nu, lowest, drop, size
         bint inside
 
-    for i in range(f * f):
-        scale = fmax(scale, fabs(Q[i]))
     for i in range(f):
-        scale = fmax(scale, fabs(u[i]))
+        # A positive semidefinite matrix has its largest entry on the diagonal.
+        scale = fmax(scale, fmax(fabs(Q[i * f + i]), fabs(u[i])))
         if m[i] > SMALLEST:
             P[p] = i
             p += 1

@@ -5,9 +5,10 @@ solves it for every sample in turn, which never increases the objective; sweeps 
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.focal_families import random_masses
@@ -22,6 +23,18 @@ from evlearn.utils.typing import FloatArray, IntArray
 _PERFECT = 1e-10
 
 Pairs: TypeAlias = AllPairs | PairGraph
+
+
+class Sweepable(Protocol):
+    """Pairs with targets, whatever form these have."""
+
+    def sweep(
+        self, M: FloatArray, Y: FloatArray, C: FloatArray, order: npt.NDArray[np.int32], constraints: Any
+    ) -> float:
+        """Update all rows in `order`; the change of half the sum of squares."""
+
+    def residuals(self, M: FloatArray, Y: FloatArray) -> float:
+        """The sum of squared differences of products and targets."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +53,7 @@ def normalisation(pairs: Pairs, loss: str) -> float:
 
 
 def sweep_masses(
-    pairs: Pairs,
+    pairs: Sweepable,
     masses: FloatArray,
     focal_sets: FocalSets,
     *,
@@ -123,9 +136,13 @@ def best_start(
 def rows_against(delta: FloatArray, masses: FloatArray, forms: FloatArray) -> FloatArray:
     """The best mass function of each row of targets against samples whose masses are known."""
     Y = np.concatenate(masses @ forms)
-    linear = -(delta @ Y.astype(delta.dtype, copy=False)).astype(np.float64)
+    return row_problems(Y.T @ Y, -(delta @ Y.astype(delta.dtype, copy=False)).astype(np.float64))
+
+
+def row_problems(Q: FloatArray, linear: FloatArray) -> FloatArray:
+    """The best mass function of each row of linear terms, beside one matrix that all rows share."""
     solution = np.zeros_like(linear)
-    solve_many((Y.T @ Y)[None], linear, solution)
+    solve_many(Q[None], linear, solution)
     return solution
 
 
