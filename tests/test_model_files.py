@@ -72,13 +72,13 @@ def test_a_loaded_model_predicts_the_same_bits(name, dtype, path):
     assert loaded.get_params().keys() == model.get_params().keys()
 
 
-MODELS = Path(__file__).resolve().parent / "reference" / "models"
+BEFORE = Path(__file__).resolve().parent / "reference" / "models"
 
 
-@pytest.mark.parametrize("name", sorted(json.loads((MODELS / "masses.json").read_text())))
+@pytest.mark.parametrize("name", sorted(json.loads((BEFORE / "masses.json").read_text())))
 def test_models_written_before_the_families_give_the_same_masses(name):
-    model = evlearn.load_model(MODELS / f"{name}.json")
-    expected = json.loads((MODELS / "masses.json").read_text())[name]
+    model = evlearn.load_model(BEFORE / f"{name}.json")
+    expected = json.loads((BEFORE / "masses.json").read_text())[name]
     np.testing.assert_allclose(model.predict_mass(load_iris().data[[0, 70, 120]]).masses, expected, atol=1e-12)
 
 
