@@ -139,10 +139,10 @@ class Problem:
         if self.settings.d0 is not None:
             return Transform(kind, float(self.settings.d0), ranks)
         if not isinstance(self.settings.d0_quantile, str):
-            return Transform(kind, _quantile(used, self.settings.d0_quantile), ranks)
+            return Transform(kind, float(_quantile(used, self.settings.d0_quantile)), ranks)
         if kind == "exponential" or kind == "linear":
             return self._scan_d0(used)
-        return Transform(kind, _quantile(used, _PAPERS_QUANTILE), ranks)  # which does not count
+        return Transform(kind, float(_quantile(used, _PAPERS_QUANTILE)), ranks)  # which does not count
 
     def _scan_d0(self, used: FloatArray) -> Transform:
         """The quantile, of ten, whose partition of a sample is the surest, with all clusters and few outliers."""
@@ -152,8 +152,7 @@ class Problem:
         # Of c clusters of one size, a share 1/c of the pairs is within clusters; these must be below d0.
         quantiles = np.append(np.geomspace(min(1 / self.settings.n_clusters, 0.5), 0.9, 8), [0.95, 0.99])
         best = (np.inf, Transform("exponential", 1.0))
-        for quantile in quantiles:
-            d0, near = _quantile(used, quantile), _quantile(used, _NEAR * quantile)
+        for d0, near in _quantile(used, np.column_stack([quantiles, _NEAR * quantiles])).tolist():
             near = near if self.settings.dissimilarity_transform == "exponential" and near < _APART * d0 else 0.0
             transform = Transform(self.settings.dissimilarity_transform, d0, near=near)
             masses = best_start(
@@ -197,9 +196,11 @@ def targets_of(distances: FloatArray, transform: Transform) -> FloatArray:
     return delta
 
 
-def _quantile(distances: FloatArray, quantile: float) -> float:
+def _quantile(distances: FloatArray, share: FloatArray | float) -> FloatArray:
+    """Quantiles of dissimilarities, never zero."""
+    found = np.quantile(distances, share)
     # More than this share of the pairs are duplicates: any positive scale tells them from the rest.
-    return float(np.quantile(distances, quantile)) or float(distances.max(initial=0)) or 1.0
+    return np.where(found > 0, found, float(distances.max(initial=0)) or 1.0)
 
 
 def _flaws(masses: FloatArray, focal_sets: FocalSets) -> float:
