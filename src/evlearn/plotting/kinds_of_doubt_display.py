@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -67,7 +66,7 @@ class KindsOfDoubtDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(self, *, points: FloatArray, kinds: Any, axis_labels: tuple[str, str]) -> None:
+    def __init__(self, *, points: FloatArray, kinds: ArrayLike, axis_labels: tuple[str, str]) -> None:
         self.points = points
         self.kinds = kinds
         self.axis_labels = axis_labels

@@ -1,0 +1,161 @@
+"""What a person should look at: the order, the errors that are expected, and answers that come back."""
+
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.mixture import GaussianMixture
+
+from evlearn import CredalPartition
+from evlearn.active import ReviewAnswers, review
+from evlearn.classify import EvidentialKNNClassifier
+from evlearn.cluster import ECM, EVCLUS
+from strategies import partitions
+
+
+def three_gaussians(n=3000, seed=0):
+    random = np.random.default_rng(seed)
+    y = random.integers(3, size=n)
+    return np.array([(0, 0), (2.5, 0), (0, 2.5)])[y] + random.standard_normal((n, 2)), y
+
+
+@pytest.fixture(scope="module")
+def mixture():
+    """Samples of a known mixture, their components, and its posterior probabilities as a partition."""
+    X, y = three_gaussians()
+    model = GaussianMixture(3, covariance_type="spherical", means_init=[(0, 0), (2.5, 0), (0, 2.5)]).fit(X)
+    return X, y, CredalPartition.from_fuzzy(model.predict_proba(X))
+
+
+@given(st.integers(1, 6).flatmap(partitions), st.integers(1, 8))
+def test_the_most_doubtful_come_first_and_looking_at_them_leaves_the_other_risks(partition, budget):
+    found, everybody = review(partition, budget), review(partition, partition.n_samples)
+    assert len(found.samples) == min(budget, partition.n_samples)
+    np.testing.assert_array_equal(found.samples, everybody.samples[: len(found.samples)])
+    assert (np.diff(everybody.risks) <= 0).all()
+    assert ((everybody.risks >= 0) & (everybody.risks <= 1)).all()
+    assert found.expected_errors_left == pytest.approx(everybody.risks[len(found.samples) :].sum(), abs=1e-9)
+    assert everybody.expected_errors_left == pytest.approx(0, abs=1e-9)
+
+
+def test_expected_errors_are_those_that_happen_where_probabilities_are_right(mixture):
+    _, y, partition = mixture
+    wrong = partition.to_hard() != y
+    found = review(partition, 0.1)
+    chance = 3 * np.sqrt(wrong.sum())
+    assert abs(found.expected_errors - wrong.sum()) < chance
+    left = wrong.sum() - wrong[found.samples].sum()
+    assert abs(found.expected_errors_left - left) < chance
+    # A tenth of the samples holds far more than a tenth of the errors.
+    assert left < 0.7 * wrong.sum()
+
+
+def test_without_a_budget_all_that_are_torn_or_outliers_are_looked_at():
+    model = ECM(3, random_state=0).fit(load_iris().data)
+    verdict = model.credal_partition_.verdict()
+    assert set(review(model).samples) == set(np.flatnonzero(~verdict.sure))
+    outlier = CredalPartition.from_rough([[True, False], [False, False]])
+    assert review(outlier).samples.tolist() == [1]
+    assert review(outlier).risks.tolist() == [1]
+
+
+def test_a_table_shows_the_samples_with_their_names_and_columns():
+    X = load_iris(as_frame=True).data.set_axis([f"flower {k}" for k in range(150)])
+    model = ECM(3, random_state=0).fit(X)
+    table = review(model, 5).to_frame(X)
+    assert list(table.columns) == ["sample", "cluster", "candidates", "risk", *X.columns]
+    assert table.index[0] == f"flower {table['sample'].iloc[0]}"
+    pd.testing.assert_frame_equal(table[X.columns], X.loc[table.index])
+
+
+def annotated(path, said):
+    """An export as Label Studio writes it: the tasks, each with what a person chose."""
+    tasks = json.loads(path.read_text())
+    for task, choices in zip(tasks, said, strict=False):
+        value = {"from_name": "cluster", "to_name": "sample", "type": "choices", "value": {"choices": choices}}
+        skipped = choices is None
+        task["annotations"] = [{"was_cancelled": skipped, "result": [] if skipped else [value]}]
+    path.write_text(json.dumps(tasks))
+    return path
+
+
+@pytest.fixture
+def iris_review():
+    return review(EVCLUS(3, random_state=0).fit(load_iris().data), 20)
+
+
+def test_tasks_go_to_label_studio_and_answers_come_back(iris_review, tmp_path):
+    path = tmp_path / "tasks.json"
+    iris_review.to_label_studio(path, load_iris(as_frame=True).data)
+    task = json.loads(path.read_text())[0]
+    assert "petal width (cm): " in task["data"]["text"]
+    assert task["predictions"][0]["result"][0]["value"]["choices"][0] in iris_review.partition.cluster_names
+    interface = ElementTree.fromstring(iris_review.label_studio_config())
+    assert [one.get("value") for one in interface.iter("Choice")] == ["0", "1", "2", "none of these"]
+
+    said = [["1"], ["0", "2"], ["none of these"], None, *[["2"]] * 16]
+    answers = iris_review.read_label_studio(annotated(path, said))
+    first, second, third, fourth, fifth, *_ = iris_review.samples
+    assert answers.labels[[first, second, third, fourth, fifth]].tolist() == [1, -1, -1, -1, 2]
+    assert answers.candidates[second].tolist() == [True, False, True]
+    assert not answers.candidates[third].any()
+    assert answers.answered.sum() == 19
+    assert answers.constraints().must_link.shape == (16 * 15 // 2, 2)
+    assert answers.to_partition().verdict().outlier.tolist() == [k == third for k in range(150)]
+
+
+def test_answers_take_the_place_of_what_was_computed(mixture):
+    X, y, partition = mixture
+    found = review(partition, 0.1)
+    labels = np.full(len(y), -1)
+    labels[found.samples] = y[found.samples]
+    answers = ReviewAnswers.of(labels, partition.cluster_names)
+    corrected = answers.applied_to(partition)
+    np.testing.assert_array_equal(corrected.to_hard()[found.samples], y[found.samples])
+    untouched = ~answers.answered
+    np.testing.assert_allclose(corrected[untouched].to_fuzzy(), partition[untouched].to_fuzzy(), atol=1e-12)
+    assert (corrected.to_hard() != y).sum() < (partition.to_hard() != y).sum()
+    # And they are doubtful labels for a classifier.
+    model = EvidentialKNNClassifier().fit(X[answers.answered], answers.to_partition()[answers.answered])
+    assert model.predict(X[:5]).shape == (5,)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda tasks: tasks[0]["data"].update(sample=10**9), "not among those of this review"),
+        (lambda tasks: tasks[0]["data"].update(sample=True), "not among those of this review"),
+        (lambda tasks: tasks[0]["annotations"][0]["result"][0]["value"].update(choices=["9"]), "are not clusters"),
+        (lambda tasks: tasks[0].pop("annotations"), "its structure is broken"),
+        (lambda tasks: tasks.append(7), "its structure is broken"),
+    ],
+)
+def test_another_export_is_refused_with_the_reason(change, reason, iris_review, tmp_path):
+    path = tmp_path / "tasks.json"
+    iris_review.to_label_studio(path)
+    tasks = json.loads(annotated(path, [["1"]] * 20).read_text())
+    change(tasks)
+    path.write_text(json.dumps(tasks))
+    with pytest.raises(ValueError, match=f"tasks.json is not an export that can be read: .*{reason}"):
+        iris_review.read_label_studio(path)
+
+
+@pytest.mark.parametrize("budget", [0, -3, 1.5, 0.0, "all"])
+def test_a_budget_is_a_number_of_samples_or_a_share(budget):
+    with pytest.raises((ValueError, TypeError), match="budget must be"):
+        review(CredalPartition.from_hard([0, 1, 1]), budget)
+
+
+def test_wrong_calls_are_explained():
+    with pytest.raises(TypeError, match="result must be a CredalPartition or a fitted estimator"):
+        review([0, 1])
+    found = review(CredalPartition.from_hard([0, 1, 1]), 1)
+    with pytest.raises(ValueError, match="X has 2 rows, and there are 3 samples"):
+        found.to_frame(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="a cluster is called 'none of these'"):
+        review(CredalPartition.from_hard([0, 1], cluster_names=["a", "none of these"]), 1).label_studio_config()
