@@ -1,5 +1,9 @@
 """The study of coverage: what it computes is right, and a short version of it holds."""
 
+import importlib
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
@@ -53,3 +57,12 @@ def test_the_record_keeps_the_promise_of_the_guide():
     assert len(entries) >= 55
     for level in coverage.LEVELS:
         assert level - 0.01 < np.mean([one[f"exact {level}"] for one in entries]) < level + 0.04
+
+
+def test_the_page_includes_what_is_made_of_the_results(monkeypatch):
+    docs = Path(__file__).parents[2] / "docs"
+    monkeypatch.syspath_prepend(docs)
+    pages = importlib.import_module("record_pages")
+    made = importlib.import_module("record_pages.coverage").parts(pages.read)
+    page = (docs / "record" / "coverage.rst").read_text()
+    assert set(re.findall(r"generated/coverage_(\w+)\.", page)) == set(made)
