@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.common import record
 from benchmarks.common.big_data import generate
-from benchmarks.studies.scale import forecast, small_data
+from benchmarks.studies.scale import ensemble, forecast, small_data
 from benchmarks.studies.scale import study as scale
 from benchmarks.studies.scale.engine import compare
 from evlearn.blocks import open_rows
@@ -91,3 +91,30 @@ def test_memory_and_a_pass_grow_no_faster_than_the_number_of_clusters():
     for name in ("bytes", "pass_seconds"):
         for more in (20, 30, 40, 50):
             assert runs[more][name] <= 1.2 * more / 10 * runs[10][name], (name, more)
+
+
+# Ensembles
+
+
+def test_the_doubt_of_an_ensemble_finds_errors_of_digits_in_little_time():
+    committed = record.read("scale_ensemble")
+    found, peer = committed["means"]["15 Gaussians, 10 halves"], committed["means"]["k-means"]
+    assert found["worst_aurc"] <= 0.02 < 0.06 < peer["aurc"]
+    assert found["cpu_seconds"] <= 1.5
+    assert ensemble.means(committed["digits"]) == committed["means"]
+
+
+def test_ensembles_of_a_hundred_thousand_and_a_million_samples_keep_their_promises():
+    small, middle, large = record.read("scale_ensemble")["sizes"]
+    assert (middle["n_samples"], large["n_samples"]) == (10**5, 10**6)
+    assert middle["cpu_seconds"] < 60
+    assert middle["peak_megabytes"] < 2000
+    assert large["cpu_seconds"] < 60
+    for one in (small, middle, large):
+        assert one["error_of_torn"] > 20 * one["error_of_sure"]
+
+
+def test_a_small_ensemble_still_finds_what_was_recorded():
+    committed, now = record.read("scale_ensemble")["sizes"][0], ensemble.size(10_000, 0.5)
+    assert now["ari"] == pytest.approx(committed["ari"], abs=0.01)
+    assert now["error_of_sure"] == pytest.approx(committed["error_of_sure"], abs=0.002)

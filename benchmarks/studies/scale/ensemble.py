@@ -1,55 +1,131 @@
-"""Combining partitions of many objects with sampled pairs: time and memory in proportion to the objects.
+"""CredalEnsemble: how well its doubt finds errors on digits, at what cost, and sizes up to a million samples.
 
 ``python -m benchmarks.studies.scale.ensemble``
 
-Three partitions of 5,000 to 20,000 objects, two by k-means and one by a mixture; each object is compared with 200
-others.
+Digits: the area under the risk-coverage curve of labels matched to classes by majority, for five seeds; in 64
+pixels or 20 principal components. Sizes: ten times k-means with twenty clusters, combined to ten; samples in ten
+features from ten Gaussians that overlap a little. Every size runs in a process of its own, so that memory can be
+measured.
 """
 
+import multiprocessing
 import os
+import resource
 import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from sklearn.cluster import KMeans
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from benchmarks.common import record
-from benchmarks.common.measuring import peak_bytes
-from evlearn.datasets import make_fourclass
-from evlearn.ensemble import combine_partitions
-from evlearn.metrics import consistency_index
+from benchmarks.studies.answers.methods import k_means, told
+from evlearn.cluster import ECM
+from evlearn.ensemble import CredalEnsemble
+from evlearn.metrics import aurc_score, majority_classes
+
+SEEDS = range(5)
+SIZES = {10_000: 0.5, 100_000: 0.5, 1_000_000: 20_000}  # samples, and how many each member sees
+CLUSTERS, FEATURES = 10, 10
+ENSEMBLES = {
+    "15 Gaussians, 10 halves": ("components", lambda: CredalEnsemble(GaussianMixture(15), n_clusters=10)),
+    "k-means with 20 clusters, 10 halves": ("pixels", lambda: CredalEnsemble(KMeans(20), n_clusters=10)),
+    "k-means, mixture, Ward and ECM": (
+        "components",
+        lambda: CredalEnsemble(
+            [KMeans(10, n_init=10), GaussianMixture(10), AgglomerativeClustering(10), ECM(10)], n_clusters=10
+        ),
+    ),
+}
 
 
-def measure(n_samples):
-    """CPU seconds, memory, and how well the result and its members agree with the truth."""
-    X, y = make_fourclass(n_samples, random_state=0)
-    members = [KMeans(4, random_state=seed, n_init=1).fit(X).labels_ for seed in range(2)]
-    members.append(GaussianMixture(4, random_state=0).fit(X).predict_proba(X))
+def digits():
+    """Figures of each ensemble and of k-means, seed by seed."""
+    pixels, y = load_digits(return_X_y=True)
+    data = {"pixels": pixels, "components": PCA(20, random_state=0).fit_transform(pixels)}
+    rows = [of_answer("k-means", "pixels", y, seed, partial(k_means, pixels, 10, seed)) for seed in SEEDS]
+    for name, (space, make) in ENSEMBLES.items():
+        for seed in SEEDS:
+            model = make().set_params(random_state=seed)
+            rows.append(of_answer(name, space, y, seed, partial(fitted, model, data[space])))
+    return rows
+
+
+def fitted(model, X):
+    return told(model.fit(X).credal_partition_)
+
+
+def of_answer(name, space, y, seed, answer):
     start = time.process_time()
-    combined = combine_partitions(members, random_state=0)
+    found = answer()
     seconds = time.process_time() - start
+    said = majority_classes(y, found.labels)
     return {
-        "n_objects": n_samples,
+        "method": name,
+        "features": space,
+        "seed": seed,
+        "ari": round(float(adjusted_rand_score(y, found.labels)), 4),
+        "error": round(float((said != y).mean()), 4),
+        "aurc": round(aurc_score(y, said, found.doubt), 4),
         "cpu_seconds": round(seconds, 2),
-        "peak_megabytes": round(peak_bytes(lambda: combine_partitions(members, random_state=0)) / 1e6),
-        "consistency": round(consistency_index(combined, y), 4),
-        "consistency_of_k_means": round(consistency_index(members[0], y), 4),
+    }
+
+
+def means(rows):
+    """The mean of each method over seeds, and its worst area."""
+    found = {}
+    for name in dict.fromkeys(row["method"] for row in rows):
+        some = [row for row in rows if row["method"] == name]
+        found[name] = {
+            key: round(float(np.mean([row[key] for row in some])), 4) for key in ("ari", "error", "aurc")
+        }
+        found[name] |= {
+            "worst_aurc": max(row["aurc"] for row in some),
+            "cpu_seconds": round(float(np.mean([row["cpu_seconds"] for row in some])), 2),
+        }
+    return found
+
+
+def size(n_samples, max_samples):
+    """CPU seconds and memory of a fit, and how well it finds the Gaussians."""
+    X, y = make_blobs(n_samples, FEATURES, centers=CLUSTERS, cluster_std=3.0, random_state=0)
+    model = CredalEnsemble(KMeans(20), n_clusters=CLUSTERS, max_samples=max_samples, random_state=0)
+    start = time.process_time()
+    model.fit(X)
+    seconds = time.process_time() - start
+    verdict, wrong = model.credal_partition_.verdict(), majority_classes(y, model.labels_) != y
+    return {
+        "n_samples": n_samples,
+        "max_samples": max_samples,
+        "cpu_seconds": round(seconds, 2),
+        "peak_megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3),
+        "ari": round(float(adjusted_rand_score(y, model.labels_)), 4),
+        "torn": round(float(verdict.torn.mean()), 4),
+        "error_of_sure": round(float(wrong[verdict.sure].mean()), 4),
+        "error_of_torn": round(float(wrong[verdict.torn].mean()), 4),
     }
 
 
 def main():
-    rows = [measure(n_samples) for n_samples in (5_000, 10_000, 20_000)]
-    for row in rows:
-        print(row)
-    sizes = np.log([row["n_objects"] for row in rows])
-    slopes = {
-        name: round(float(np.polyfit(sizes, np.log([row[name] for row in rows]), 1)[0]), 2)
-        for name in ("cpu_seconds", "peak_megabytes")
-    }
-    print("slopes", slopes)
-    record.write("scale_ensemble", {"rows": rows, "slopes": slopes})
+    warnings.simplefilter("ignore")
+    rows = digits()
+    summary = means(rows)
+    for name, row in summary.items():
+        print(name, row)
+    sizes = []
+    for n_samples, max_samples in SIZES.items():
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+            sizes.append(process.submit(size, n_samples, max_samples).result())
+        print(sizes[-1])
+    record.write("scale_ensemble", {"digits": rows, "means": summary, "sizes": sizes})
 
 
 if __name__ == "__main__":

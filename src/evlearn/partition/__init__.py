@@ -2,6 +2,7 @@
 
 from evlearn.partition.alignment import align_clusters
 from evlearn.partition.credal_partition import CredalPartition
+from evlearn.partition.noise import from_hdbscan
 from evlearn.partition.reading import as_credal
 from evlearn.partition.relational import PairMasses
 from evlearn.partition.summary import PartitionSummary
@@ -15,4 +16,5 @@ __all__ = [
     "Verdict",
     "align_clusters",
     "as_credal",
+    "from_hdbscan",
 ]
