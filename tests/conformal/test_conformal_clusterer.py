@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
@@ -211,6 +212,23 @@ def test_replications_with_other_clusters_make_sets_larger():
     stable = ConformalClusterer(KMeans(3, n_init=3), n_replications=4, random_state=0).fit(blobs(300, 0)[0])
     assert unstable.predict_set(X).sum(axis=1).mean() > 1.5
     assert unstable.doubt_.replication.mean() > 3 * stable.doubt_.replication.mean()
+
+
+class FinerOnHalves(ClusterMixin, BaseEstimator):
+    """Two clusters of many samples, and four of fewer."""
+
+    def fit(self, X, y=None):
+        self.labels_ = KMeans(2 if len(X) > 150 else 4, n_init=2, random_state=0).fit_predict(X)
+        return self
+
+
+def test_a_cluster_without_a_counterpart_is_covered_by_no_set():
+    X, _ = make_blobs(200, 2, centers=[[0, 0], [4, 0], [0, 20], [4, 20]], random_state=0)
+    model = ConformalClusterer(FinerOnHalves(), n_replications=2, random_state=0).fit(X)
+    assert model.n_clusters_ == 2
+    assert 0.3 < model.coverage_ < 0.7
+    # Half of all labels are as strange as can be, so that no cluster can be left out.
+    assert (model.predict_set(X).sum(axis=1) == 2).mean() > 0.95
 
 
 def test_noise_takes_no_part_and_gets_no_label():

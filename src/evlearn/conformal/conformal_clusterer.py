@@ -304,7 +304,8 @@ class ConformalClusterer(EvidentialClusterer):
         p_values = self._scores.p_values(calibration.scores)
         inside = (calibration.scores <= 0) | (p_values + self.outlier_level > 1 - self.coverage)
         ordinary = self.outlier_p_values_[calibration.samples] > self.outlier_level
-        return float((inside & ordinary).mean())
+        matched = np.isfinite(calibration.scores)  # a cluster without a counterpart is in no set
+        return float((inside & ordinary & matched).mean())
 
     def _plausible(self, X: Any) -> FloatArray:
         check_is_fitted(self)
