@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import validate_data
 
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import is_elsewhere
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import digest_of_data, with_names_of
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.validation import check_range, refuse_remote
 
 
 class EvidentialClusterer(ClusterMixin, BaseEstimator):
@@ -116,6 +118,21 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
             self.credal_partition_ = with_names_of(X, self.credal_partition_)
             if not self._predicts_its_fit:
                 self._fitted_to = digest_of_data(X)
+
+
+def read_in_memory(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
+    """Rows for an estimator that hands them to clusterers of any kind."""
+    if is_elsewhere(X):
+        name = type(estimator).__name__
+        raise ValueError(f"{name} needs data in memory, and X is {type(X).__name__}; give an array or a frame.")
+    # In double precision: some clusterers predict only for rows in the precision they were fitted to.
+    data: FloatArray = validate_data(
+        estimator, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1
+    )
+    check_range("X", data, fitting=reset)
+    if reset:
+        refuse_remote("X", data)  # most clusterers know no outliers
+    return data
 
 
 def with_seed(estimator: Any, random: np.random.RandomState) -> Any:

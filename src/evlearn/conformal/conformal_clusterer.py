@@ -5,10 +5,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from evlearn.blocks.open import is_elsewhere
-from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.base import EvidentialClusterer, read_in_memory
 from evlearn.conformal.kinds_of_doubt import KindsOfDoubt
 from evlearn.conformal.outliers import Remoteness
 from evlearn.conformal.p_values import Scores, contour, nonconformity, shortened
@@ -18,7 +17,7 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
+from evlearn.utils.validation import check_choice, check_integer, check_real
 
 
 class ConformalClusterer(EvidentialClusterer):
@@ -166,11 +165,7 @@ class ConformalClusterer(EvidentialClusterer):
             The fitted estimator.
         """
         self._check_parameters()
-        if is_elsewhere(X):
-            raise ValueError(
-                f"ConformalClusterer needs data in memory, and X is {type(X).__name__}; give an array or a frame."
-            )
-        data = self._read(X, reset=True)
+        data = read_in_memory(self, X, reset=True)
         calibration = self._calibrate(data, check_random_state(self.random_state))
         self._speaker, self.estimator_ = calibration.reference, calibration.reference.estimator
         self._scores = Scores.of(calibration.scores, calibration.samples)
@@ -209,7 +204,7 @@ class ConformalClusterer(EvidentialClusterer):
             Cluster numbers; -1 if all neighbours of a sample, which speak for it, are noise.
         """
         check_is_fitted(self)
-        return best_clusters(self._speaker.support(self._read(X, reset=False)))
+        return best_clusters(self._speaker.support(read_in_memory(self, X, reset=False)))
 
     def predict_set(self, X: ArrayLike, *, level: float | None = None) -> BoolArray:
         """The clusters that each sample may belong to.
@@ -248,7 +243,7 @@ class ConformalClusterer(EvidentialClusterer):
             p-values.
         """
         check_is_fitted(self)
-        return self._scores.p_values(nonconformity(self._speaker.support(self._read(X, reset=False))))
+        return self._scores.p_values(nonconformity(self._speaker.support(read_in_memory(self, X, reset=False))))
 
     def predict_outlier_p_values(self, X: ArrayLike) -> FloatArray:
         """The share of samples that are at least as far from the others, by the measure of their clusters.
@@ -264,7 +259,7 @@ class ConformalClusterer(EvidentialClusterer):
             p-values, small for outliers, and at least 1 / (n + 1) for n samples of the fit.
         """
         check_is_fitted(self)
-        data = self._read(X, reset=False)
+        data = read_in_memory(self, X, reset=False)
         return self._remoteness.p_values(self._seen(data), best_clusters(self._speaker.support(data)))
 
     def _calibrate(self, data: FloatArray, random: np.random.RandomState) -> Calibration:
@@ -309,7 +304,7 @@ class ConformalClusterer(EvidentialClusterer):
 
     def _plausible(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        data = self._read(X, reset=False)
+        data = read_in_memory(self, X, reset=False)
         support = self._speaker.support(data)
         return self._contour(support, self._remoteness.p_values(self._seen(data), best_clusters(support)))
 
@@ -323,16 +318,6 @@ class ConformalClusterer(EvidentialClusterer):
     def _sets(self, plausible: FloatArray, level: float) -> BoolArray:
         ordinary = plausible.max(axis=1, keepdims=True) > 0.5
         return np.asarray((plausible > 1 - level) & ordinary)
-
-    def _read(self, X: Any, *, reset: bool) -> FloatArray:
-        # In double precision: some clusterers predict only for rows in the precision they were fitted to.
-        data: FloatArray = validate_data(
-            self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1
-        )
-        check_range("X", data, fitting=reset)
-        if reset:
-            refuse_remote("X", data)  # clusterers may be any, and most know no outliers
-        return data
 
     def _check_parameters(self) -> None:
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):

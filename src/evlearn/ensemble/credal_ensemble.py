@@ -10,12 +10,10 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
-from evlearn.blocks.open import is_elsewhere
-from evlearn.cluster.base import with_seed
+from evlearn.cluster.base import read_in_memory, with_seed
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.ensemble.combination import check_combination, choose_sets, combine
 from evlearn.ensemble.recovery import Landmarks
@@ -24,7 +22,7 @@ from evlearn.partition.estimators import fitted_partition, predicted_partition
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.typing import ClustererLike, FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import check_flag, check_integer, check_range, check_real, refuse_remote
+from evlearn.utils.validation import check_flag, check_integer, check_real
 
 
 class CredalEnsemble(RowwiseClusterer):
@@ -182,10 +180,6 @@ class CredalEnsemble(RowwiseClusterer):
             The fitted estimator.
         """
         self._check_parameters()
-        if is_elsewhere(X):
-            raise ValueError(
-                f"CredalEnsemble needs data in memory, and X is {type(X).__name__}; give an array or a frame."
-            )
         data = self._read(X, reset=True)
         random = check_random_state(self.random_state)
         self._fit_members(data, random)
@@ -209,14 +203,7 @@ class CredalEnsemble(RowwiseClusterer):
         return self
 
     def _read(self, X: Any, *, reset: bool) -> FloatArray:
-        # In double precision: some clusterers predict only for rows in the precision they were fitted to.
-        data: FloatArray = validate_data(
-            self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1
-        )
-        check_range("X", data, fitting=reset)
-        if reset:
-            refuse_remote("X", data)  # clusterers may be any, and most know no outliers
-        return data
+        return read_in_memory(self, X, reset=reset)
 
     def _check_parameters(self) -> None:
         listed = isinstance(self.clusterers, Sequence) and not isinstance(self.clusterers, str)
