@@ -64,7 +64,7 @@ def test_a_table_becomes_labels_and_masses(iris, ending, capsys):
     out = f"result.{ending}"
     assert run("cluster", "iris.csv", "--n-clusters", 3, "--names", "flower", "--out", out) == 0
     model = CCM(3, random_state=0).fit(iris[ATTRIBUTES].to_numpy())
-    result = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
+    result = pd.read_csv(out, float_precision="round_trip") if ending == "csv" else pd.read_parquet(out)
     expected = model.credal_partition_.to_frame()
     assert result["sample"].tolist() == iris["flower"].tolist()
     assert result["cluster"].tolist() == model.labels_.tolist()

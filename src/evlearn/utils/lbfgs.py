@@ -23,6 +23,8 @@ def lower_by_lbfgs(
 ) -> Trace[FloatArray]:
     """Minimise a function by L-BFGS; the loop is that of scipy, and ends at Ctrl-C with the last iteration."""
     trace = Trace(start, [evaluate(start)[0]])
+    if not len(start):  # of which older versions of scipy make an error
+        return replace(trace, converged=True)
 
     def watch(intermediate_result: OptimizeResult) -> None:
         nonlocal trace

@@ -400,7 +400,7 @@ def test_frames_of_any_kind_are_accepted(fourclass):
         ({"graph": "mutual"}, r"graph must be one of \['directed', 'union'\], got 'mutual'"),
         ({"y_init": "random"}, "y_init must be 'auto' or a whole number of at least 1, got 'random'"),
         ({"y_init": [0.5] * 12}, "y_init must hold whole numbers, one for each sample, got float64"),
-        ({"y_init": [2**80] * 12}, "y_init must hold whole numbers, one for each sample, got sample"),
+        ({"y_init": [2**80] * 12}, "y_init must hold whole numbers, one for each sample, got object"),
         ({"y_init": [0, 1]}, r"y_init must have shape \(12,\), got \(2,\)"),
         ({"n_init": 0}, "n_init must be a whole number of at least 1, got 0"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
