@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.metrics import pairwise_distances
@@ -64,7 +65,8 @@ def test_a_table_becomes_labels_and_masses(iris, ending, capsys):
     out = f"result.{ending}"
     assert run("cluster", "iris.csv", "--n-clusters", 3, "--names", "flower", "--out", out) == 0
     model = CCM(3, random_state=0).fit(iris[ATTRIBUTES].to_numpy())
-    result = pd.read_csv(out, float_precision="round_trip") if ending == "csv" else pd.read_parquet(out)
+    # By polars: older versions of pandas lose the last digit of what they read.
+    result = pl.read_csv(out).to_pandas() if ending == "csv" else pd.read_parquet(out)
     expected = model.credal_partition_.to_frame()
     assert result["sample"].tolist() == iris["flower"].tolist()
     assert result["cluster"].tolist() == model.labels_.tolist()
