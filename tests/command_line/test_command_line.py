@@ -596,7 +596,7 @@ def test_progress_is_one_line_on_a_terminal(iris):
 def test_ctrl_c_before_there_is_a_result_exits_with_130(tmp_path):
     np.savetxt(tmp_path / "data.csv", np.random.RandomState(0).uniform(size=(300_000, 4)), delimiter=",")
     with command("cluster", tmp_path / "data.csv", "-k", 3, "--no-header", stderr=subprocess.PIPE) as process:
-        assert "attributes" in process.stderr.readline()
+        assert "features" in process.stderr.readline()
         time.sleep(0.1)  # it reads the file
         process.send_signal(signal.SIGINT)
         told = process.stderr.read()
