@@ -116,6 +116,7 @@ def failing_after(monkeypatch, kind, number):
     monkeypatch.setattr(kind, "__setattr__", set_attribute)
 
 
+@pytest.mark.slow
 def test_wherever_a_refit_fails_the_old_fit_stays(make, monkeypatch):
     X, other = blobs(2), blobs(3, seed=1)
     model = learn(make(), X)

@@ -335,6 +335,7 @@ def test_a_remote_training_sample_does_not_make_a_classifier_sure_of_everything(
     assert model.predict_mass(np.full((1, 3), 1e4)).masses[0, -1] > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"standardize": False}, {"outlier_model": "svm"}], ids=str)
 def test_a_network_says_nothing_about_samples_far_away(settings):
     neural = pytest.importorskip("evlearn.neural", exc_type=ImportError)

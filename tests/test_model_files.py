@@ -399,6 +399,7 @@ def test_all_that_a_fit_learns_is_written_or_about_the_training_set(name):
     assert vars(model).keys() <= known
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_a_damaged_file_is_refused_or_predicts_without_a_crash(data, path):

@@ -68,6 +68,7 @@ def test_the_last_of_two_overlapping_fits_puts_back_the_threads_of_torch():
         assert pool.submit(torch.get_num_threads).result() == 2
 
 
+@pytest.mark.slow
 def test_many_fits_in_threads_leave_blas_as_it_was():
     X = np.random.RandomState(0).randn(60, 2)
 

@@ -49,6 +49,7 @@ def learner_on(X, n_clusters=2, seed=0, method=CECM, **parameters):
 # What is asked
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     n_samples=st.integers(5, 30),
@@ -192,6 +193,7 @@ def test_two_runs_in_a_row_ask_the_same_as_one_long_one():
     assert once.asked == twice.asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_queries", [25, 50])
 @pytest.mark.parametrize("name", ["iris", "bananas"])
 def test_questions_do_more_than_as_many_random_pairs(name, n_queries):
@@ -248,6 +250,7 @@ def test_a_wrong_answer_can_be_withdrawn():
         learner.forget(0, 1)
 
 
+@pytest.mark.slow
 def test_an_erring_oracle_does_not_end_a_run():
     X, y = blobs(40, 3, 0)
     random = np.random.RandomState(0)
@@ -447,6 +450,7 @@ class Recording:
         return self.constraints
 
 
+@pytest.mark.slow
 def test_answers_are_handed_on_by_the_metric_of_the_clusterer():
     neural = pytest.importorskip("evlearn.neural")
     X, _ = blobs(30, 2, 0)

@@ -34,6 +34,7 @@ names = st.lists(st.text(), min_size=1, max_size=4, unique=True) | st.permutatio
 )
 
 
+@pytest.mark.slow
 @given(names)
 def test_every_label_is_read_back_as_its_set_whatever_the_names(names):
     sets = FocalSets.full(names)

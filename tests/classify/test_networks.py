@@ -134,6 +134,7 @@ def test_fixed_prototypes_stay_and_a_price_silences():
     assert dear.strengths_.sum() < cheap.strengths_.sum()
 
 
+@pytest.mark.slow
 def test_the_best_of_several_starts_is_kept():
     X = np.random.default_rng(0).normal(size=(200, 3))
     y = (np.abs(X).sum(axis=1) > 2.2).astype(int)

@@ -79,6 +79,7 @@ def test_a_table_becomes_labels_and_masses(iris, ending, capsys):
     assert "CCM iteration" in captured.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_the_level_is_set_or_follows_from_the_share_that_is_left_to_a_person(iris, ending, capsys):
     out = f"result.{ending}"
@@ -161,6 +162,7 @@ def test_parameters_are_set_by_name(iris):
     assert pd.read_csv("result.csv")["cluster"].tolist() == model.labels_.tolist()
 
 
+@pytest.mark.slow
 def test_dissimilarities_are_clustered_and_predicted(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     X = IRIS.data.to_numpy()
@@ -195,6 +197,7 @@ def test_a_fit_that_has_not_settled_is_written_and_says_so(iris, capsys):
     assert os.path.exists("result.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_data_larger_than_memory_give_the_same_answer(iris, ending, monkeypatch):
     source = "iris.csv"
@@ -624,6 +627,7 @@ def test_the_command_is_installed():
     assert script.load() is main
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_guide_run_as_written(iris, capsys):
     guide = Path(__file__).parents[2] / "docs" / "guide" / "command_line.rst"
     typed = re.findall(r"^   \$ evlearn (.*)$", guide.read_text(encoding="utf-8"), flags=re.MULTILINE)

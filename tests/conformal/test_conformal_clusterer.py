@@ -100,6 +100,7 @@ def test_masses_are_consonant_and_their_plausibility_of_the_best_cluster_is_one_
         assert (np.diff(nested, axis=0) >= 0).all()
 
 
+@pytest.mark.slow
 def test_a_label_of_a_replication_is_covered_as_often_as_asked():
     shares = {0.8: [], 0.9: []}
     for seed in range(12):

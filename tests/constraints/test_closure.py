@@ -44,6 +44,7 @@ def test_the_closure_is_what_two_rules_give(drawn):
     assert constraints.closure() == closed_by_hand(constraints)
 
 
+@pytest.mark.slow
 @given(consistent())
 def test_the_closure_holds_the_constraints_and_is_closed(drawn):
     constraints, _ = drawn

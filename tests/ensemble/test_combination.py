@@ -127,6 +127,7 @@ def test_identical_hard_partitions_come_back_whatever_their_numbers(rule, seed, 
     np.testing.assert_allclose(again.masses.max(axis=1), 1, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_renumbering_the_inputs_changes_nothing_but_numbers(rule):
     X, _ = make_blobs(60, 2, centers=3, cluster_std=2.5, random_state=0)
@@ -216,6 +217,7 @@ def test_landmarks_give_nearly_the_same_partition(rule):
     assert credal_rand_index(every, some) > 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["average", "dempster"])
 def test_memory_grows_with_the_samples_only(rule):
     labels = np.random.default_rng(0).integers(3, size=(2, 8000))

@@ -180,6 +180,7 @@ def test_the_loss_falls_below_that_of_no_features_at_all(iris, method):
     assert model.converged_
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**31), st.integers(1, 3), st.sampled_from([0.3, 1.0, 4.0]))
 def test_the_result_is_a_stationary_point_that_is_better_than_none(seed, n_components, beta):
     random = np.random.default_rng(seed)
@@ -214,6 +215,7 @@ def test_translations_do_not_change_distances(iris, method):
         np.testing.assert_allclose(after, before, rtol=0, atol=1e-3 * before.max())
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**31))
 def test_rotations_of_the_data_rotate_the_features_only(seed):
     X, y = load_iris(return_X_y=True)
@@ -312,6 +314,7 @@ def test_no_linear_feature_separates_the_circles(circles):
 # With labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_labels_are_constraints_on_all_pairs(iris, method):
     X, y, _ = iris

@@ -50,6 +50,7 @@ def test_nonspecificity_in_linear_time_equals_the_average_over_pairs(partition):
     assert nonspecificity_index(partition) == pytest.approx((masses[:, 0] + masses[:, 3]).mean(), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", DISTANCES)
 @given(first=partitions(N), second=partitions(N))
 def test_credal_rand_index_equals_the_average_distance_of_pairs(distance, first, second):

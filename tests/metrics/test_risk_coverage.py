@@ -107,6 +107,7 @@ def test_weights_are_repetitions(case, data):
         assert area(truth, said, doubt, sample_weight=times / 7) == pytest.approx(repeated)
 
 
+@pytest.mark.slow
 @given(judged())
 def test_the_generalized_area_is_told_by_that_of_the_roc_curve(case):
     truth, said, doubt = case

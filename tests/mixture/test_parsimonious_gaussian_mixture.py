@@ -70,6 +70,7 @@ def test_parameters_are_counted_as_in_the_table(seed_examples):
     assert [n_free_parameters(name, 2, 1) for name in ("E", "V")] == [4, 5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MULTIVARIATE)
 def test_parameters_are_as_many_as_directions_in_which_covariances_can_move(name):
     random = np.random.default_rng(0)
@@ -137,6 +138,7 @@ def test_geysers_have_the_mixture_of_the_reference(reference_file, reference):
     np.testing.assert_allclose(model.predict_proba(X)[:, order], case.arrays["gmm_z"], rtol=0, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "theirs"), [("VVV", "full"), ("EEE", "tied"), ("VVI", "diag"), ("VII", "spherical")]
 )
@@ -174,6 +176,7 @@ def test_four_models_are_those_of_scikit_learn(name, theirs, seed):
 # Laws
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MULTIVARIATE)
 @settings(max_examples=15)
 @given(st.integers(0, 2**31), st.integers(2, 4), st.integers(2, 4), st.booleans())
@@ -301,6 +304,7 @@ def test_many_rows_are_walked_through_in_blocks(iris):
     assert all_rows.history[-1] == pytest.approx(300 * one.history[-1], rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MULTIVARIATE)
 @settings(max_examples=5)
 @given(st.integers(0, 2**31))
@@ -322,6 +326,7 @@ def test_a_run_does_not_depend_on_those_beside_it(name, seed):
 # Choosing
 
 
+@pytest.mark.slow
 def test_bic_chooses_the_model_and_the_number():
     random = np.random.default_rng(0)
     X = random.standard_normal((200, 2)) + 8 * np.eye(3)[np.arange(200) % 3, :2]
@@ -358,6 +363,7 @@ def test_one_attribute_has_two_models():
     assert same.bic_ == model.bic_
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits_whatever_the_workers(iris):
     models = ["VEI", "EVE", "VEV"]
     one = ParsimoniousGaussianMixture([2, 3], covariance_models=models, n_init=5, random_state=3)
@@ -367,6 +373,7 @@ def test_the_same_seed_gives_the_same_bits_whatever_the_workers(iris):
         np.testing.assert_array_equal(getattr(other, name), getattr(one, name))
 
 
+@pytest.mark.slow
 def test_ward_starts_follow_a_sample_of_many_objects():
     X, y = blobs(0, n=2500, d=2)
     partitions = first_partitions(X, [1, 3], 2, np.random.RandomState(0))
@@ -386,6 +393,7 @@ def test_given_labels_and_probabilities_are_starts(iris):
 # What can go wrong
 
 
+@pytest.mark.slow
 def test_a_formula_behind_the_features_does_not_make_the_clusters():
     # Areas, perimeters and their ratios: thin components fit the surface on which they lie, and BIC loves them.
     random = np.random.default_rng(1)

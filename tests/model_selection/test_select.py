@@ -46,6 +46,7 @@ def test_the_default_finds_the_four_clusters_of_fourclass_with_every_seed(refere
     assert [select_n_clusters(ECM(), X, random_state=seed).best for seed in range(5)] == [4] * 5
 
 
+@pytest.mark.slow
 def test_the_default_finds_two_or_three_clusters_in_iris_with_every_seed():
     X = load_iris().data
     assert {select_n_clusters(ECM(), X, random_state=seed).best for seed in range(5)} <= {2, 3}
@@ -90,6 +91,7 @@ def test_where_six_votes_in_ten_agree_the_number_is_right_and_where_it_is_wrong_
 # Criteria
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_every_criterion_sees_clusters_that_stand_apart(apart, criterion):
     # A stress needs pairs that are far apart in every cluster number, so d0 is given.
@@ -152,6 +154,7 @@ def test_held_out_stress_is_that_of_pairs_the_fit_has_not_seen():
     assert (rows.curve > seen.curve).all()
 
 
+@pytest.mark.slow
 def test_clusterers_of_scikit_learn_can_be_asked_where_labels_are_enough(apart):
     for model in (KMeans(n_init=3), AgglomerativeClustering()):
         for criterion in ("auto", "stability", "silhouette", "peaks"):
@@ -183,6 +186,7 @@ def test_an_error_says_where_a_criterion_does_not_allow_a_clusterer(apart, crite
 # Samples
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_the_workers(fourclass):
     for criterion in ("auto", "stability"):
         one, two = (
@@ -209,6 +213,7 @@ def test_a_seed_repeats_the_result_and_another_changes_it(fourclass):
     assert (curves[0] != curves[2]).any()
 
 
+@pytest.mark.slow
 def test_the_estimator_stays_as_it_is(fourclass):
     model = ECM(random_state=3)
     select_n_clusters(model, fourclass[:80], [2, 3], criterion="nonspecificity", n_repeats=2, random_state=0)
@@ -216,6 +221,7 @@ def test_the_estimator_stays_as_it_is(fourclass):
     assert not hasattr(model, "masses_")
 
 
+@pytest.mark.slow
 def test_frames_lists_and_pipelines_are_read(fourclass):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(fourclass, columns=["a", "b"])

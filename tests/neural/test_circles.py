@@ -21,6 +21,7 @@ def circles(seed):
     return X, y, PairwiseConstraints.sample(y, 50, random_state=seed), labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3, 5, 8])
 def test_fifty_constraints_separate_a_ring_from_its_core(seed):
     X, y, constraints, _ = circles(seed)
@@ -31,6 +32,7 @@ def test_fifty_constraints_separate_a_ring_from_its_core(seed):
     assert len(constraints.violations(model.labels_)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3, 5, 8])
 def test_fifty_labels_separate_a_ring_from_its_core(seed):
     X, y, _, labels = circles(seed)
@@ -82,6 +84,7 @@ def test_new_outliers_are_recognised(fourclass):
     assert judged.outliers()[reach > 7].all()
 
 
+@pytest.mark.slow
 def test_a_new_cluster_is_recognised_as_none_of_the_old(fourclass):
     _, _, model = fourclass
     cluster = np.random.default_rng(0).normal((14, 14), 1, size=(200, 2))

@@ -49,6 +49,7 @@ def test_scikit_learn_checks(estimator, check):
 # What it says
 
 
+@pytest.mark.slow
 def test_masses_are_masses_and_predictions_are_the_same_map(model):
     masses = model.masses_
     assert masses.shape == (200, 12)
@@ -60,6 +61,7 @@ def test_masses_are_masses_and_predictions_are_the_same_map(model):
     assert (np.diff(model.objective_history_) <= 0).all()
 
 
+@pytest.mark.slow
 def test_free_masses_have_a_lower_loss(model):
     free = EVCLUS(4, focal_sets="pairs", d0=model.d0_, loss="mse", n_init=3, random_state=0).fit(X)
     assert free.objective_ <= model.objective_ <= 3 * free.objective_
@@ -77,6 +79,7 @@ def test_clusters_are_found(model):
     assert model.credal_partition_.summary().n_torn > 10
 
 
+@pytest.mark.slow
 @quick
 @pytest.mark.parametrize("solver", ["lbfgs", "adam", "rmsprop"])
 def test_the_same_seed_gives_the_same_bits_whatever_the_workers(solver):
@@ -105,6 +108,7 @@ def test_translation_and_scale_of_the_data_change_nothing():
     np.testing.assert_allclose(moved.masses_, plain.masses_, rtol=0, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_renumbered_labels_renumber_the_clusters():
     labels = np.where(np.arange(200) % 5 == 0, Y, -1)
     one = NNEVCLUS(4, random_state=0).fit(X, labels=labels)
@@ -133,6 +137,7 @@ def test_frames_keep_names():
     assert NNEVCLUS(4, max_iter=10, random_state=0).fit(pl.DataFrame(X, schema=["a", "b"])).n_features_in_ == 2
 
 
+@pytest.mark.slow
 @quick
 def test_parquet_files_chunks_and_memory_give_the_same_answer(tmp_path):
     settings = {"max_iter": 3, "random_state": 0, "solver": "rmsprop", "dtype": "float64", "outlier_model": "svm"}
@@ -174,6 +179,7 @@ def test_single_precision_stays_single():
     np.testing.assert_allclose(model.masses_.sum(axis=1), 1, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_dissimilarities_alone_are_enough():
     D = pairwise_distances(X)
     model = NNEVCLUS(4, metric="precomputed", n_components=2, random_state=0).fit(D)
@@ -184,6 +190,7 @@ def test_dissimilarities_alone_are_enough():
     assert adjusted_rand_score(model.predict(between), direct.predict(new)) > 0.8
 
 
+@pytest.mark.slow
 @quick
 @pytest.mark.parametrize("solver", ["lbfgs", "rmsprop"])
 def test_dissimilarities_beside_the_attributes_may_be_of_any_kind(solver):
@@ -214,6 +221,7 @@ def test_other_transforms_and_metrics_work(transform, solver):
     assert adjusted_rand_score(Y, model.labels_) > 0.4
 
 
+@pytest.mark.slow
 @quick
 @pytest.mark.parametrize("n_partners", [20, 5])
 def test_some_partners_are_enough(n_partners):
@@ -235,6 +243,7 @@ class Small(torch.nn.Module):
         return self.last(torch.tanh(self.norm(self.first(inputs))))
 
 
+@pytest.mark.slow
 def test_any_network_is_trained_and_the_given_one_stays_as_it_is():
     network = Small(6)
     before = copy.deepcopy(network.state_dict())
@@ -259,6 +268,7 @@ def test_hidden_layers_have_the_sizes_asked_for():
     assert NNEVCLUS(3, max_iter=10, random_state=0).fit(X).network_.body[0].out_features == 8
 
 
+@pytest.mark.slow
 @quick
 def test_large_weights_are_discouraged():
     def size(l2):
@@ -271,6 +281,7 @@ def test_large_weights_are_discouraged():
 # Outliers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", ["r", "paper"])
 @pytest.mark.parametrize("outlier_model", ["svm", IsolationForest(random_state=0)])
 def test_far_from_the_data_no_cluster_is_believed_in(link, outlier_model):
@@ -286,6 +297,7 @@ def test_far_from_the_data_no_cluster_is_believed_in(link, outlier_model):
 # What is known
 
 
+@pytest.mark.slow
 def test_labels_and_constraints_are_followed():
     random = np.random.RandomState(0)
     B = np.vstack([random.normal(size=(60, 2)), random.normal((3, 0), size=(60, 2))])
@@ -312,6 +324,7 @@ def test_labels_and_constraints_work_in_mini_batches():
     assert (model.labels_[labels >= 0] == label_numbers(labels)).mean() > 0.8
 
 
+@pytest.mark.slow
 @quick
 @pytest.mark.parametrize("guide", ["peaks", "evclus"])
 @pytest.mark.parametrize("init", ["evclus", "random"])
@@ -329,6 +342,7 @@ def test_guides_lead_to_all_clusters(guide, init):
 # Long work
 
 
+@pytest.mark.slow
 @quick
 def test_held_out_pairs_tell_when_to_stop():
     model = NNEVCLUS(4, validation_fraction=0.2, max_iter=40, random_state=0).fit(MANY)
@@ -345,6 +359,7 @@ def test_the_best_weights_are_kept():
     assert model.objective_ == model.objective_history_[::10].min() == pytest.approx(apart, rel=1e-4)
 
 
+@pytest.mark.slow
 @quick
 def test_more_starts_are_never_worse():
     one = NNEVCLUS(4, init="random", random_state=1, max_iter=50).fit(X)
@@ -352,6 +367,7 @@ def test_more_starts_are_never_worse():
     assert three.objective_ <= one.objective_
 
 
+@pytest.mark.slow
 def test_an_unfinished_training_says_so():
     with pytest.warns(ConvergenceWarning, match="the loss still changed after max_iter=3 iterations"):
         NNEVCLUS(4, max_iter=3, random_state=0).fit(MANY)
@@ -417,6 +433,7 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bits(tmp_path):
             np.testing.assert_array_equal(one[name], two[name])
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
 
@@ -608,6 +625,7 @@ def test_wrong_data_are_explained():
         NNEVCLUS(2).fit(X, constraints=[(0, 1)])
 
 
+@pytest.mark.slow
 @quick
 @pytest.mark.parametrize(
     "data",
@@ -621,6 +639,7 @@ def test_degenerate_data_give_masses_or_a_message(data, solver):
     np.testing.assert_allclose(model.masses_.sum(axis=1), 1, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_chosen_sets_carry_the_masses():
     family = FocalSets([[0], [1], [2], [0, 1]], 3)
     model = NNEVCLUS(3, focal_sets=family, random_state=0).fit(X)
@@ -667,6 +686,7 @@ def test_values_whose_squares_vanish_are_refused():
         NNEVCLUS(2).fit(X * 1e-200)
 
 
+@pytest.mark.slow
 @quick
 def test_a_loss_that_is_never_a_number_is_an_error_and_not_convergence():
     with pytest.raises(ValueError, match=r"the loss was never a finite number.*lower learning_rate"):
@@ -748,6 +768,7 @@ def test_a_fit_within_inference_mode_is_a_fit():
     assert model.objective_history_[-1] < model.objective_history_[0]
 
 
+@pytest.mark.slow
 def test_outlier_models_without_a_seed_get_one():
     first, second = (
         NNEVCLUS(2, outlier_model=IsolationForest(n_estimators=5), random_state=0).fit(X[:50]) for _ in range(2)

@@ -129,6 +129,7 @@ def test_loss_and_masses_of_the_stored_weights_are_those_of_r(case):
             np.testing.assert_allclose(masses, case.arrays["mass_pred"], rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_training_from_the_stored_start_ends_no_higher_than_r(case, request):
     if case.parameters["n_H"] == [5, 5]:
         why = "ends in another local minimum, 3 % higher; the next test starts well, and ends far lower"
@@ -148,6 +149,7 @@ def test_training_from_the_stored_start_ends_no_higher_than_r(case, request):
         assert case.loss(network)().item() == training.state.objective
 
 
+@pytest.mark.slow
 def test_the_estimator_ends_no_higher_than_r(case):
     settings, arrays = case.parameters, case.arrays
     known = case.known()

@@ -294,6 +294,7 @@ def test_files_that_are_no_archives_are_refused(tmp_path, content):
         CredalPartition.load(tmp_path / "bad.npz")
 
 
+@pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_damaged_archive_gives_an_error_or_a_valid_partition_and_nothing_else(tmp_path, data):

@@ -229,6 +229,7 @@ def test_masses_on_disk_are_judged_block_after_block(tmp_path, monkeypatch):
     np.testing.assert_array_equal(partition.doubt(), doubt)
 
 
+@pytest.mark.slow
 def test_many_objects_and_clusters_take_little_memory_beside_their_masses():
     focal_sets = FocalSets.pairs(60)
     masses = np.zeros((20_000, len(focal_sets)), dtype=np.float32)

@@ -39,6 +39,7 @@ def cut_off(figure):
     return max(-box.x0, -box.y0, box.x1 - width, box.y1 - height)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_clusters", [2, 4, 12, 30])
 @pytest.mark.parametrize("n_samples", [40, 600])
 @pytest.mark.parametrize("display", [CredalPartitionDisplay, DoubtDisplay, MassesDisplay, RelationalDisplay])
@@ -48,6 +49,7 @@ def test_nothing_of_a_partition_is_cut_off(display, n_samples, n_clusters):
     assert cut_off(display.from_partition(partition, *data).figure_) < 0.01
 
 
+@pytest.mark.slow
 def test_nothing_of_the_other_pictures_is_cut_off():
     random = np.random.default_rng(0)
     few, many = random.random((2, 50)), random.random((2, 9000))

@@ -154,6 +154,7 @@ def short():
     return answers.judge_sets(problems, methods=["k-means", "ECM", "CCM"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ECM", "CCM"])
 def test_labels_are_as_good_as_those_of_k_means(short, method):
     found = {(one["data"], one["method"]): one["ari"] for one in short["entries"]}

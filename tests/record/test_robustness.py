@@ -19,7 +19,10 @@ from evlearn.neural import NNEVCLUS
 
 RANKS = {"ok": 0, "warned": 1, "refused": 2}
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed"),
+    pytest.mark.xdist_group("hostile input"),  # outcomes are found once
+]
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +35,13 @@ def committed():
     return record.read("robustness")
 
 
+@pytest.mark.slow
 def test_no_hostile_input_ends_badly(outcomes):
     failures = {cell: outcome for cell, outcome in outcomes.items() if outcome[0] in FAILURES}
     assert not failures
 
 
+@pytest.mark.slow
 def test_no_outcome_is_worse_than_the_committed_one(outcomes, committed):
     worse = []
     for (name, stage, one), (outcome, message) in outcomes.items():
@@ -68,6 +73,7 @@ def test_no_public_estimator_is_forgotten():
         assert set(public) <= set(subjects())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ECM", "EVCLUS", "RECM", "EvidentialRBFClassifier", "KernelPCCA"])
 def test_hostile_parameters_are_refused_or_harmless(name):
     known, fitted = subjects(), {}
@@ -76,6 +82,7 @@ def test_hostile_parameters_are_refused_or_harmless(name):
             assert run(known, fitted, *cell)[0] not in FAILURES, cell
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ECM", "EVCLUS", "EvidentialNeuralClassifier", "FDA"])
 def test_random_inputs_end_well(name):
     outcomes, failures = robustness_fuzz.fuzz(subjects()[name], 0, 20)
@@ -83,6 +90,7 @@ def test_random_inputs_end_well(name):
     assert sum(outcomes.values()) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trial", [robustness_trials.damaged_files, robustness_trials.existing_targets])
 def test_a_trial_ends_well(trial):
     assert trial()

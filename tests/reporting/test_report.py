@@ -71,6 +71,7 @@ def text(model, iris, tmp_path_factory):
     return path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_asks_for_nothing_from_elsewhere(text):
     reader = Reader(text)
     assert not reader.open
@@ -167,6 +168,7 @@ def test_dissimilarities_have_no_attributes_to_show(iris, tmp_path):
         assert len(reader.pictures) >= 2
 
 
+@pytest.mark.slow
 def test_new_objects_and_a_single_attribute_are_reported(model, iris, tmp_path):
     path = evlearn.report(model, iris[:40], tmp_path / "new.html")
     assert "Of 40 samples" in path.read_text(encoding="utf-8")
@@ -206,6 +208,7 @@ def test_prototypes_that_cannot_be_told_in_the_units_of_the_user_are_left_out(ir
     assert reader.cells[3] == "0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ECM, EVCLUS])
 def test_new_objects_are_reported_as_new_also_if_they_are_as_many_as_the_old_ones(tmp_path, kind):
     random = np.random.RandomState(0)

@@ -86,6 +86,7 @@ def _wrong(y, labels):
     return y != np.array([majority[label] for label in labels])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [ECM, CCM, RECM])
 @pytest.mark.parametrize("n_features", [2, 10, 30])
 def test_one_cloud_is_never_called_sure_of_three_clusters(method, n_features):

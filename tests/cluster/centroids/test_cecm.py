@@ -286,6 +286,7 @@ def test_permuting_objects_permutes_the_result(iris, metric):
     np.testing.assert_allclose(permuted.masses_, plain.masses_[order], rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(st.integers(0, 1000))
 def test_moving_and_turning_the_objects_changes_nothing(seed):

@@ -29,6 +29,7 @@ def fitted(moons):
     return MergedMixture(2, random_state=0).fit(moons[0])
 
 
+@pytest.mark.slow
 def test_bent_clusters_are_found_where_k_means_fails():
     for X, y in (
         make_moons(400, noise=0.07, random_state=0),
@@ -76,6 +77,7 @@ def test_new_samples_get_masses_and_those_far_away_none(fitted, moons):
     assert fitted.predict_set([[1e8, 1e8]]).all()
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_the_result(fitted, moons):
     again = MergedMixture(2, random_state=0, n_jobs=2).fit(moons[0])
     np.testing.assert_array_equal(again.masses_, fitted.masses_)

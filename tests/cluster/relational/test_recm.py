@@ -256,6 +256,7 @@ def test_negative_squared_distances_are_clipped_with_a_warning():
     np.testing.assert_allclose(model.predict_mass(D).masses, model.masses_, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(seeds, st.booleans())
 def test_a_shift_makes_any_dissimilarities_euclidean(seed, duplicates):
