@@ -26,7 +26,7 @@ from benchmarks.studies.answers.methods import gaussian_mixture, hdbscan, k_mean
 from evlearn.cluster import ECM, EVCLUS
 from evlearn.cluster.base import with_seed
 from evlearn.conformal import ConformalClusterer
-from evlearn.conformal.support import best_clusters, fit_speaker, numbered_like
+from evlearn.conformal.support import best_clusters, fit_speaker, matched_columns
 from evlearn.metrics import majority_classes
 
 NAME = "answers_coverage"
@@ -108,7 +108,7 @@ def labels_of_another(model, estimator, half, other, fresh, seed):
     speaker = fit_speaker(with_seed(clone(estimator), random), other, model.n_neighbors)
     everyone = np.vstack([half, fresh])
     wanted = np.append(model.predict(half), np.zeros(len(fresh), dtype=int))
-    said = numbered_like(speaker.support(everyone), wanted, model.n_clusters_, np.arange(len(half)))[len(half) :]
+    said = matched_columns(speaker.support(everyone), wanted, model.n_clusters_, np.arange(len(half)))[len(half) :]
     if not speaker.is_soft:
         return best_clusters(said)
     sums = said.cumsum(axis=1)

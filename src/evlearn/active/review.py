@@ -155,7 +155,8 @@ class Review:
             All samples, whose columns a person wants to see.
         """
         table = None if X is None else self._rows(X)
-        tasks = [self._task(place, table) for place in range(len(self.samples))]
+        best = self.partition.to_hard()
+        tasks = [self._task(place, best[place], table) for place in range(len(best))]
         with replacing(path) as file:
             file.write(json.dumps(tasks, indent=1).encode())
 
@@ -189,10 +190,11 @@ class Review:
         path = check_folder(path)
         candidates = np.ones((self.n_samples, self.partition.n_clusters), dtype=bool)
         answered = np.zeros(self.n_samples, dtype=bool)
+        asked = set(self.samples.tolist())
         with explaining(path.name, "an export", _HOW):
             for task in read_json(path.read_bytes()):
                 sample, chosen = task["data"]["sample"], _chosen(task["annotations"])
-                if sample not in self.samples.tolist() or isinstance(sample, bool):
+                if sample not in asked or isinstance(sample, bool):
                     raise ValueError(f"sample {sample!r} is not among those of this review")
                 if chosen:
                     candidates[sample] = self._as_set(chosen)
@@ -221,11 +223,11 @@ class Review:
 
         return pd.DataFrame(X).iloc[self.samples]
 
-    def _task(self, place: int, table: Any) -> dict[str, Any]:
+    def _task(self, place: int, best: int, table: Any) -> dict[str, Any]:
         names = self.partition.sample_names
         name = str(self.samples[place]) if names is None else names[place]
         lines = [] if table is None else [f"{key}: {value}" for key, value in table.iloc[place].items()][:_SHOWN]
-        cluster = self.partition.cluster_names[int(self.partition.to_hard()[place])]
+        cluster = self.partition.cluster_names[best]
         value = {"from_name": "cluster", "to_name": "sample", "type": "choices", "value": {"choices": [cluster]}}
         return {
             "data": {"sample": int(self.samples[place]), "text": "\n".join([f"sample {name}", *lines])},

@@ -12,9 +12,9 @@ from evlearn.conformal.kinds_of_doubt import KindsOfDoubt
 from evlearn.conformal.outliers import Remoteness
 from evlearn.conformal.p_values import Scores, contour, nonconformity, shortened
 from evlearn.conformal.replication import Calibration, cross_calibrate, split_calibrate
-from evlearn.conformal.support import as_seen, best_clusters
+from evlearn.conformal.support import best_clusters
 from evlearn.partition import CredalPartition
-from evlearn.partition.estimators import with_names_of
+from evlearn.partition.estimators import reached, with_names_of
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
@@ -313,7 +313,7 @@ class ConformalClusterer(EvidentialClusterer):
         return contour(self._scores.p_values(scores), scores <= 0, outlier, self.outlier_level)
 
     def _seen(self, data: FloatArray) -> FloatArray:
-        return np.asarray(as_seen(self.estimator_, data), dtype=np.float64)
+        return np.asarray(reached(self.estimator_, data)[1], dtype=np.float64)
 
     def _sets(self, plausible: FloatArray, level: float) -> BoolArray:
         ordinary = plausible.max(axis=1, keepdims=True) > 0.5

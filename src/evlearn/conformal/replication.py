@@ -11,7 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from evlearn.cluster.base import with_seed
 from evlearn.conformal.p_values import nonconformity
-from evlearn.conformal.support import Speaker, best_clusters, fit_speaker, numbered_like
+from evlearn.conformal.support import Speaker, best_clusters, fit_speaker, matched_columns
+from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, IntArray
 
 _LARGEST_SEED = np.iinfo(np.int32).max
@@ -59,7 +60,7 @@ def split_calibrate(estimator: Any, X: FloatArray, labels: str, n_neighbors: int
     other = _fitted(estimator, X[for_labels], seeds[1], n_neighbors, quiet=True)
     # Numbered by samples that take no part in the calibration, which is exact for that reason.
     seen = np.concatenate([for_model, for_labels])
-    said = numbered_like(other.support(X), best, support.shape[1], seen)
+    said = matched_columns(other.support(X), best, support.shape[1], seen)
     scores, samples = _scores(support, said, unseen, drawn, random)
     return Calibration(reference, for_model, drawn, scores, samples, _moved(said, best))
 
@@ -73,7 +74,7 @@ def _halves(
         _fitted(estimator, X[half], random.randint(_LARGEST_SEED), n_neighbors, quiet=True) for half in halves
     ]
     everyone = np.arange(len(X))
-    said = [numbered_like(one.support(X), best, n_clusters, everyone) for one in speakers]
+    said = [matched_columns(one.support(X), best, n_clusters, everyone) for one in speakers]
     found = [_scores(said[1 - one][:, :n_clusters], said[one], halves[one], drawn, random) for one in (0, 1)]
     scores, samples = (np.concatenate(part) for part in zip(*found, strict=True))
     moved = np.mean([_moved(one, best) for one in said], axis=0)
@@ -83,7 +84,7 @@ def _halves(
 def _fitted(estimator: Any, X: FloatArray, seed: int, n_neighbors: int, quiet: bool = False) -> Speaker:
     one = with_seed(clone(estimator), np.random.RandomState(seed))
     # Threads add up in an order of their own, and the result is not to depend on how many there are.
-    with threadpool_limits(1), warnings.catch_warnings():
+    with one_blas_thread(), threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
         if quiet:  # the fit to all samples has said it
             warnings.simplefilter("ignore")
         return fit_speaker(one, X, n_neighbors)

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from evlearn.cluster.neighbors.search import nearest_among
-from evlearn.partition.estimators import split_pipeline
+from evlearn.partition.estimators import memberships_of, reached, split_pipeline
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 
@@ -34,7 +34,7 @@ class Speaker:
 
     def support(self, X: FloatArray) -> FloatArray:
         """The shares of samples, in columns by cluster."""
-        clusterer, seen = split_pipeline(self.estimator)[1], as_seen(self.estimator, X)
+        clusterer, seen = reached(self.estimator, X)
         if hasattr(clusterer, "predict_mass"):
             return np.asarray(clusterer.predict_mass(seen).to_fuzzy("pignistic"), dtype=np.float64)
         if hasattr(clusterer, "predict_proba"):
@@ -45,8 +45,7 @@ class Speaker:
 
     def _votes(self, labels: Any, seen: FloatArray) -> FloatArray:
         """How many of the nearest fitted samples each cluster has; noise has none."""
-        classes = np.unique(labels)
-        votes = np.asarray(np.asarray(labels)[:, None] == classes[classes != -1], dtype=np.float64)
+        votes = memberships_of(labels, labels)
         assert self.known is not None
         n_neighbors = min(self.n_neighbors, len(self.known))
         nearest = nearest_among(self.known, seen, n_neighbors, metric="euclidean", n_jobs=None)
@@ -67,13 +66,7 @@ def fit_speaker(estimator: Any, X: FloatArray, n_neighbors: int) -> Speaker:
     centers = getattr(clusterer, "cluster_centers_", None)
     if hasattr(clusterer, "predict") and centers is not None and len(centers):
         return Speaker(estimator, None, n_neighbors)
-    return Speaker(estimator, np.asarray(as_seen(estimator, X), dtype=np.float64), n_neighbors)
-
-
-def as_seen(estimator: Any, X: Any) -> Any:
-    """Samples as the clusterer at the end of a pipeline sees them."""
-    before = split_pipeline(estimator)[0]
-    return X if before is None else before.transform(X)
+    return Speaker(estimator, np.asarray(reached(estimator, X)[1], dtype=np.float64), n_neighbors)
 
 
 def best_clusters(support: FloatArray) -> IntArray:
@@ -83,7 +76,7 @@ def best_clusters(support: FloatArray) -> IntArray:
     return np.where(support.max(axis=1) > 0, support.argmax(axis=1), -1)
 
 
-def numbered_like(support: FloatArray, wanted: IntArray, n_clusters: int, rows: IntArray) -> FloatArray:
+def matched_columns(support: FloatArray, wanted: IntArray, n_clusters: int, rows: IntArray) -> FloatArray:
     """Columns in the order of other clusters with which they share most samples of some rows.
 
     Clusters that are missing have no support, and a last column holds that for clusters without a counterpart.

@@ -31,7 +31,7 @@ def partition_of(estimator: Any, X: Any) -> CredalPartition:
     Masses are those that the fit found, if X holds the very numbers that the estimator was fitted to; else those
     that it predicts. They have the index of X, if that is a frame.
     """
-    clusterer, seen = _reached(estimator, X)
+    clusterer, seen = reached(estimator, X)
     known = getattr(clusterer, "_fitted_to", None)
     fitted = getattr(clusterer, "credal_partition_", None)
     if known is not None and fitted is not None and known == digest_of_data(seen):
@@ -52,11 +52,11 @@ def fitted_partition(estimator: Any, X: Any = None) -> CredalPartition:
             f"estimator must be fitted and have a credal_partition_, got {estimator!r}; "
             "call its fit first, or use from_partition."
         )
-    clusterer, seen = _reached(estimator, X)
+    clusterer, seen = reached(estimator, X)
     if hasattr(clusterer, "predict_mass") or hasattr(clusterer, "predict_proba"):
         return predicted_partition(clusterer, seen)
     if hasattr(clusterer, "labels_"):
-        memberships = _memberships(clusterer.labels_, clusterer.labels_)
+        memberships = memberships_of(clusterer.labels_, clusterer.labels_)
         if memberships.shape[1] == 0:
             raise ValueError(
                 f"{clusterer!r} takes all samples for noise; change its parameters, or leave it out of the "
@@ -70,14 +70,14 @@ def fitted_partition(estimator: Any, X: Any = None) -> CredalPartition:
 
 def predicted_partition(estimator: Any, X: Any) -> CredalPartition:
     """What a fitted clusterer predicts of new samples, with the focal sets of `fitted_partition`."""
-    clusterer, seen = _reached(estimator, X)
+    clusterer, seen = reached(estimator, X)
     if hasattr(clusterer, "predict_mass"):
         found: CredalPartition = clusterer.predict_mass(seen)
         return found
     if hasattr(clusterer, "predict_proba"):
         return CredalPartition.from_fuzzy(clusterer.predict_proba(seen))
     if hasattr(clusterer, "predict"):
-        return CredalPartition.from_fuzzy(_memberships(clusterer.predict(seen), clusterer.labels_))
+        return CredalPartition.from_fuzzy(memberships_of(clusterer.predict(seen), clusterer.labels_))
     raise ValueError(f"{clusterer!r} cannot predict clusters of new samples; leave it out of the ensemble.")
 
 
@@ -111,13 +111,13 @@ def digest_of_data(X: Any) -> str | None:
     return digest.hexdigest()
 
 
-def _reached(estimator: Any, X: Any) -> tuple[Any, Any]:
+def reached(estimator: Any, X: Any) -> tuple[Any, Any]:
     """The clusterer, and the samples as it sees them."""
     before, clusterer = split_pipeline(estimator)
     return clusterer, X if before is None else before.transform(X)
 
 
-def _memberships(labels: Any, fitted_labels: Any) -> FloatArray:
+def memberships_of(labels: Any, fitted_labels: Any) -> FloatArray:
     """One where a sample has a label, and nothing for -1, which scikit-learn's clusterers give to noise."""
     classes = np.unique(fitted_labels)
     return np.asarray(np.asarray(labels)[:, None] == classes[classes != -1], dtype=np.float64)
