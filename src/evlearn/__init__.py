@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 from evlearn.partition import CredalPartition
 
-__all__ = ["CredalPartition", "__version__", "load_model", "report", "save_model"]
+__all__ = [
+    "CredalPartition",
+    "__version__",
+    "decide",
+    "load_model",
+    "predict_mass",
+    "predict_set",
+    "report",
+    "save_model",
+]
 
 __version__ = "0.1.0.dev0"
 
@@ -29,7 +38,14 @@ _PACKAGES = (
     "partition",
     "plotting",
 )
-_FUNCTIONS = {"report": "reporting", "save_model": "model_files", "load_model": "model_files"}
+_FUNCTIONS = {
+    "report": "reporting",
+    "save_model": "model_files",
+    "load_model": "model_files",
+    "predict_mass": "partition.predictions",
+    "predict_set": "partition.predictions",
+    "decide": "partition.predictions",
+}
 
 if TYPE_CHECKING:  # the same names, for those who read and do not run
     from evlearn import active as active
@@ -50,6 +66,7 @@ if TYPE_CHECKING:  # the same names, for those who read and do not run
     from evlearn import partition as partition
     from evlearn import plotting as plotting
     from evlearn.model_files import load_model, save_model
+    from evlearn.partition.predictions import decide, predict_mass, predict_set
     from evlearn.reporting.report import report
 else:
 

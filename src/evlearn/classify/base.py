@@ -19,8 +19,6 @@ from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_choice
 
-#: What `EvidentialClassifier.decide` answers besides the number of a class.
-REFUSED, UNKNOWN = -1, -2
 #: The square of a number beyond this overflows.
 LARGEST = 1e150
 _SET_RULES: dict[str, Callable[[FloatArray, FocalSets], BoolArray]] = {
@@ -168,12 +166,9 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         ndarray of int of shape (n_samples,)
             Positions in `classes_`; -1 where the decision is refused, and -2 for an unknown class.
         """
-        partition = self.predict_mass(X)
-        n_classes = len(self.classes_)
-        losses = belief.loss_matrix(n_classes, rejection_cost=rejection_cost, unknown_cost=unknown_cost)
-        acts = [REFUSED] * (rejection_cost is not None) + [UNKNOWN] * (unknown_cost is not None)
-        chosen = belief.decide(partition.masses, partition.focal_sets, losses, criterion=criterion, rho=rho)
-        return np.concatenate([np.arange(n_classes), acts]).astype(np.intp)[chosen]
+        return self.predict_mass(X).decide(
+            rejection_cost=rejection_cost, unknown_cost=unknown_cost, criterion=criterion, rho=rho
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         # Not n_features_in_, which is set before anything is learned.

@@ -281,6 +281,34 @@ class PairwiseConstraints:
             *expansion.expand(self._must_link, self._cannot_link, values, int(n_neighbors), metric)
         )
 
+    def take(self, samples: npt.ArrayLike) -> PairwiseConstraints:
+        """The constraints between some of the samples, numbered as these are.
+
+        Parameters
+        ----------
+        samples : array-like of int of shape (n_samples,)
+            The numbers of the samples that are left, each once, in their new order.
+
+        Returns
+        -------
+        PairwiseConstraints
+            Constraints with a sample that is not left are dropped.
+
+        Examples
+        --------
+        >>> from evlearn.constraints import PairwiseConstraints
+        >>> PairwiseConstraints(must_link=[(0, 5), (5, 7)]).take([5, 6, 7]).must_link.tolist()
+        [[0, 2]]
+        """
+        kept = np.asarray(samples, dtype=np.intp)
+        places = np.full(1 + max(kept.max(initial=-1), *(one.max(initial=-1) for one in self._both)), -1)
+        places[kept] = np.arange(len(kept))
+        return PairwiseConstraints(*(_inside(places[pairs]) for pairs in self._both))
+
+    @property
+    def _both(self) -> tuple[IntArray, IntArray]:
+        return self._must_link, self._cannot_link
+
     def __add__(self, other: object) -> PairwiseConstraints:
         if not isinstance(other, PairwiseConstraints):
             return NotImplemented
@@ -309,6 +337,11 @@ class PairwiseConstraints:
 
     def __repr__(self) -> str:
         return f"PairwiseConstraints({self.n_must_link} must-link, {self.n_cannot_link} cannot-link)"
+
+
+def _inside(pairs: IntArray) -> IntArray:
+    """The pairs of which no sample is -1."""
+    return np.asarray(pairs[(pairs >= 0).all(axis=1)])
 
 
 def check_constraints(constraints: Any, n_samples: int) -> None:

@@ -23,6 +23,8 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _PAIRS_PER_BLOCK = 1 << 21
+#: What `CredalPartition.decide` answers besides the number of a cluster.
+_REFUSED, _UNKNOWN = -1, -2
 _Result = TypeVar("_Result")
 
 
@@ -226,21 +228,40 @@ class CredalPartition:
 
     # To other kinds of partition
 
-    def to_hard(self, rule: Literal["plausibility", "belief", "pignistic"] = "plausibility") -> IntArray:
+    def to_hard(
+        self,
+        rule: Literal["plausibility", "belief", "pignistic"] = "plausibility",
+        *,
+        outlier_label: int | None = None,
+    ) -> IntArray:
         """One cluster for each sample.
 
         Parameters
         ----------
         rule : {"plausibility", "belief", "pignistic"}, default="plausibility"
             Take the cluster with the largest plausibility, degree of belief, or pignistic probability.
+        outlier_label : int or None, default=None
+            The label of samples that belong to no cluster, see `outliers`; -1 is what clusterers of scikit-learn
+            give to noise. None gives outliers their best cluster too.
 
         Returns
         -------
         ndarray of int of shape (n_samples,)
             Cluster numbers from 0; the lowest of equals.
+
+        Examples
+        --------
+        >>> from evlearn import CredalPartition
+        >>> from evlearn.belief import FocalSets
+        >>> partition = CredalPartition([[0, 1, 0, 0], [0.9, 0, 0.1, 0]], FocalSets.full(2))
+        >>> partition.to_hard(outlier_label=-1)
+        array([ 0, -1])
         """
         scores = {"plausibility": self.to_possibilistic, "belief": self._beliefs, "pignistic": self._pignistic}
-        return np.asarray(_choose(rule, scores).argmax(axis=1))
+        labels = np.asarray(_choose(rule, scores).argmax(axis=1))
+        if outlier_label is not None:
+            labels[self.outliers()] = outlier_label
+        return labels
 
     def to_fuzzy(self, rule: Literal["plausibility", "pignistic"] = "plausibility") -> FloatArray:
         """Degrees of membership that sum to one.
@@ -434,6 +455,44 @@ class CredalPartition:
             Whether the sample is an outlier.
         """
         return np.asarray(self.masses[:, 0] >= OUTLIER_MASS)
+
+    def decide(
+        self,
+        *,
+        rejection_cost: float | None = None,
+        unknown_cost: float | None = None,
+        criterion: Literal["pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"] = "pignistic",
+        rho: float = 0.5,
+    ) -> IntArray:
+        """The decision with the smallest expected loss for each sample, where a wrong cluster costs 1.
+
+        Parameters
+        ----------
+        rejection_cost : float, default=None
+            The loss of refusing to decide; None does not allow it.
+        unknown_cost : float, default=None
+            The loss of saying "none of these" of a sample that belongs to one; None does not allow it.
+        criterion : {"pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"}, default="pignistic"
+            How mass on several clusters is weighed, see `evlearn.belief.expected_loss`.
+        rho : float, default=0.5
+            The optimism of "hurwicz", between 0 and 1.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+            Cluster numbers; -1 where the decision is refused, and -2 for none of the clusters.
+
+        Examples
+        --------
+        >>> from evlearn import CredalPartition
+        >>> partition = CredalPartition.from_fuzzy([[0.95, 0.05], [0.6, 0.4]])
+        >>> partition.decide(rejection_cost=0.2)
+        array([ 0, -1])
+        """
+        losses = belief.loss_matrix(self.n_clusters, rejection_cost=rejection_cost, unknown_cost=unknown_cost)
+        acts = [_REFUSED] * (rejection_cost is not None) + [_UNKNOWN] * (unknown_cost is not None)
+        chosen = belief.decide(self.masses, self.focal_sets, losses, criterion=criterion, rho=rho)
+        return np.concatenate([np.arange(self.n_clusters), acts]).astype(np.intp)[chosen]
 
     # Pairs of samples
 

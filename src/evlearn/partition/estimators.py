@@ -15,6 +15,7 @@ from evlearn.utils.typing import FloatArray
 
 def split_pipeline(estimator: Any) -> tuple[Pipeline | None, Any]:
     """What comes before the clusterer (None if nothing does), and the clusterer itself."""
+    estimator = getattr(estimator, "best_estimator_", estimator)  # of a search over parameters
     if not isinstance(estimator, Pipeline):
         return None, estimator
     return (estimator[:-1] if len(estimator) > 1 else None), estimator[-1]
@@ -78,7 +79,7 @@ def predicted_partition(estimator: Any, X: Any) -> CredalPartition:
         return CredalPartition.from_fuzzy(clusterer.predict_proba(seen))
     if hasattr(clusterer, "predict"):
         return CredalPartition.from_fuzzy(memberships_of(clusterer.predict(seen), clusterer.labels_))
-    raise ValueError(f"{clusterer!r} cannot predict clusters of new samples; leave it out of the ensemble.")
+    raise ValueError(f"{clusterer!r} has no predict_mass, predict_proba or predict for new samples; take another.")
 
 
 def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:
