@@ -79,7 +79,10 @@ def predicted_partition(estimator: Any, X: Any) -> CredalPartition:
         return CredalPartition.from_fuzzy(clusterer.predict_proba(seen))
     if hasattr(clusterer, "predict"):
         return CredalPartition.from_fuzzy(memberships_of(clusterer.predict(seen), clusterer.labels_))
-    raise ValueError(f"{clusterer!r} has no predict_mass, predict_proba or predict for new samples; take another.")
+    raise ValueError(
+        f"{clusterer!r} cannot predict clusters of new samples: it has no predict_mass, predict_proba or predict; "
+        "take another estimator."
+    )
 
 
 def with_names_of(X: Any, partition: CredalPartition) -> CredalPartition:
