@@ -1,5 +1,6 @@
 """Noise told apart: what belongs to a cluster after all, what lies between clusters, and what is odd."""
 
+import hdbscan
 import numpy as np
 import pandas as pd
 import pytest
@@ -52,6 +53,14 @@ def test_labels_of_any_origin_will_do(two):
     np.testing.assert_array_equal(by_model.masses, by_labels.masses)
     gaps = from_hdbscan(np.where(model.labels_ > 0, 7, model.labels_), two)
     np.testing.assert_array_equal(gaps.masses, by_labels.masses)
+
+
+def test_the_package_hdbscan_is_understood(two, fitted):
+    model = hdbscan.HDBSCAN(min_cluster_size=20, prediction_data=True).fit(two)
+    found = from_hdbscan(model, two)
+    inside = model.labels_ >= 0
+    np.testing.assert_array_equal(found.to_hard()[inside], model.labels_[inside])
+    np.testing.assert_array_equal(found.verdict().outlier, from_hdbscan(fitted, two).verdict().outlier)
 
 
 def test_rows_that_are_no_numbers_have_an_answer(two):

@@ -11,12 +11,13 @@ MOST_CLUSTERS, LONGEST_CHAIN = 10, 3
 
 
 def nonconformity(support: FloatArray) -> FloatArray:
-    """How strange each cluster is for each sample: below zero for the best cluster, and one minus support else.
+    """How strange each cluster is for each sample: below zero for the best cluster, and minus log support else.
 
-    So no other cluster enters a set before every sample has its best one.
+    So no other cluster enters a set before every sample has its best one. Logarithms keep clusters apart that have
+    next to no support; with one p-value for all of them, sets would soon hold all clusters.
     """
     best = support >= support.max(axis=1, keepdims=True, initial=0)
-    return np.asarray(np.where(best, -support, 1 - support))
+    return np.asarray(np.where(best, -support, -np.log(np.maximum(support, np.finfo(np.float64).tiny))))
 
 
 @dataclass(frozen=True)
