@@ -33,6 +33,7 @@ MODULES = [
     "evlearn.model_selection",
     "evlearn.neural",
     "evlearn.plotting",
+    "evlearn.preprocessing",
     "evlearn.reporting",
 ]
 EXTRAS = ["torch", "dask", "distributed", "pyarrow", "matplotlib", "pandas", "polars"]

@@ -37,6 +37,7 @@ _PACKAGES = (
     "neural",
     "partition",
     "plotting",
+    "preprocessing",
 )
 _FUNCTIONS = {
     "report": "reporting",
@@ -65,6 +66,7 @@ if TYPE_CHECKING:  # the same names, for those who read and do not run
     from evlearn import neural as neural
     from evlearn import partition as partition
     from evlearn import plotting as plotting
+    from evlearn import preprocessing as preprocessing
     from evlearn.model_files import load_model, save_model
     from evlearn.partition.predictions import decide, predict_mass, predict_set
     from evlearn.reporting.report import report

@@ -1,7 +1,7 @@
 """Types that signatures share: arrays, data in all forms that are taken, seeds, metrics, files, estimators."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -46,6 +46,8 @@ class RowsLike(Protocol):
 
 #: What methods take that read rows in blocks: arrays, frames, paths, chunks, opened rows and collections of Dask.
 DataLike: TypeAlias = ArrayLike | os.PathLike[str] | Iterable[ArrayLike] | RowsLike | DaskLike
+#: A table with columns of any kind: frames of pandas, polars and pyarrow are arrays when asked.
+TableLike: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 
 
 class EstimatorLike(Protocol):

@@ -1,0 +1,81 @@
+"""What an encoder made of a table, in sentences."""
+
+from typing import Any
+
+from evlearn.preprocessing.columns import OTHER
+from evlearn.preprocessing.reading import days_to_dates
+
+_MOST_NAMED = 6
+_REASONS = {
+    "empty": "left out, because it has no values",
+    "constant": "left out, because all its values are the same",
+    "identifier": "left out, because every row has another value: it looks like an identifier",
+    "text": "left out, because more than half of its values are different: it looks like free text",
+    "dropped": "left out, as you asked",
+}
+
+
+def describe_columns(columns: list[dict[str, Any]]) -> str:
+    """A sentence for each column, below one about the whole."""
+    used = sum(bool(one["features"]) for one in columns)
+    features = sum(len(one["features"]) for one in columns)
+    of = "" if used == len(columns) else f" of {len(columns)}"
+    whole = f"{_many(used, 'column')}{of} became {_many(features, 'feature')}."
+    return "\n".join([whole, *(f"{one['column']}: {_sentence(one)}." for one in columns)])
+
+
+def plain(value: float) -> str:
+    """A number as people write it: thousands apart, no exponents."""
+    if value == 0 or abs(value) >= 1e15 or abs(value) < 1e-6:
+        return f"{value:.3g}"
+    if abs(value) >= 1000 or float(value).is_integer():
+        return f"{value:,.0f}"
+    return f"{float(f'{value:.3g}'):,.10f}".rstrip("0").rstrip(".")
+
+
+def _sentence(facts: dict[str, Any]) -> str:
+    if facts["kind"] == "left out":
+        return _REASONS[facts["reason"]]
+    told = {"number": _numbers, "date": _dates, "ordered": _ranks}.get(facts["kind"], _categories)(facts)
+    if facts["weight"] != 1:
+        told += f"; it counts {plain(facts['weight'])} times"
+    if facts["missing"]:
+        told += f"; {_percent(facts['missing'])} missing"
+    return told
+
+
+def _numbers(facts: dict[str, Any]) -> str:
+    told = f"numbers from {plain(facts['low'])} to {plain(facts['high'])}, "
+    if facts["transform"] == "log":
+        return told + "most of them small, so that their logarithms are used, divided by their spread"
+    return told + f"divided by their spread ({plain(facts['scale'])})"
+
+
+def _dates(facts: dict[str, Any]) -> str:
+    first, last = (str(days_to_dates([facts[one]])[0])[:10] for one in ("low", "high"))
+    return f"dates from {first} to {last}, divided by their spread ({plain(facts['scale'])} days)"
+
+
+def _ranks(facts: dict[str, Any]) -> str:
+    return f"{len(facts['categories'])} categories in order, {' < '.join(facts['categories'])}, as numbers"
+
+
+def _categories(facts: dict[str, Any]) -> str:
+    named = [
+        f"{name} ({_percent(share)})"
+        for name, share in zip(facts["categories"], facts["frequencies"], strict=True)
+    ]
+    if len(named) == 2:
+        return ("yes or no, " if facts["kind"] == "yes/no" else "two categories, ") + " and ".join(named)
+    order = sorted(range(len(named)), key=lambda k: -facts["frequencies"][k])
+    shown = ", ".join(named[k] for k in order[:_MOST_NAMED]) + (", ..." if len(named) > _MOST_NAMED else "")
+    rare = f" (rare ones together as {OTHER!r})" if facts["pooled"] else ""
+    return f"{len(named)} categories{rare}, {shown}; together they weigh as much as one number"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _percent(share: float) -> str:
+    return "less than 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"

@@ -1,0 +1,287 @@
+"""TableEncoder: features for clusterers from a table as it is."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from evlearn.preprocessing.columns import decode_column, encode_column, learn_column
+from evlearn.preprocessing.description import describe_columns
+from evlearn.preprocessing.reading import days_to_dates, read_columns, split_columns
+from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.typing import FloatArray, TableLike
+from evlearn.utils.validation import check_choice, check_integer, check_real
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Features from a table as it is: numbers, categories, yes and no, dates, with gaps, in any units.
+
+    Every column weighs about as much as every other: numbers and dates are divided by their spread, numbers that
+    grow over orders of magnitude after a logarithm, and a column of categories becomes one feature for each
+    category that together have the variance of one number. Columns that say nothing (constant or empty ones,
+    identifiers, free text) are left out. `describe` says what was done.
+
+    Parameters
+    ----------
+    missing : {"keep", "impute"}, default="keep"
+        What becomes of a gap. "keep": it stays one (NaN), for estimators that take gaps for doubt. "impute": it
+        becomes zero, which is the centre of a number, and as far from all categories, for estimators that refuse
+        gaps.
+    scaling : {"auto", "standard"}, default="auto"
+        How numbers are scaled. "auto": by the spread of all but the outermost values, after a logarithm where the
+        column is very skewed and nowhere negative. "standard": by mean and standard deviation.
+    max_categories : int, default=30
+        Of more categories in a column the most frequent are kept, and the others share a feature.
+    categorical : sequence of str or None, default=None
+        Columns whose numbers are codes of categories.
+    drop : sequence of str or None, default=None
+        Columns to leave out.
+    weights : dict or None, default=None
+        How much columns count in squared distances, by name; 1 for those that are not named.
+
+    Attributes
+    ----------
+    columns_ : list of dict
+        What was made of each column: its ``"kind"`` ("number", "date", "yes/no", "category", "ordered" or
+        "left out"), the share that is ``"missing"``, ``"center"`` and ``"scale"``, ``"categories"`` with their
+        ``"frequencies"``, its ``"features"``, and so on. ``pandas.DataFrame(encoder.columns_)`` is a table.
+    feature_columns_ : ndarray of str of shape (n_features_out,)
+        The column that each feature comes from.
+    feature_categories_ : list of str or None
+        The category that each feature stands for; None for numbers, dates and ordered categories. A column with
+        two categories has one feature, positive for the second of them.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : ndarray of str
+        The names of the columns, where the table has any.
+
+    Notes
+    -----
+    Empty cells, None, NaN and the texts "?", "NA", "N/A" and "null" are gaps. Text that holds numbers only,
+    or dates such as 2026-11-16, is read as such. A category that the fit did not see has zero in all features of
+    its column, so that it speaks for no other category. Columns are found by name, in any order; a missing one is
+    an error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evlearn.preprocessing import TableEncoder
+    >>> table = np.array([[31, "Paris"], [45, "Rome"], [38, None], [52, "Paris"]], dtype=object)
+    >>> encoder = TableEncoder(missing="impute").fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['x0', 'x1=Rome']
+    >>> print(encoder.describe())
+    2 columns became 2 features.
+    x0: numbers from 31 to 52, divided by their spread (7.69).
+    x1: two categories, Paris (67 %) and Rome (33 %); 25 % missing.
+    """
+
+    def __init__(
+        self,
+        *,
+        missing: Literal["keep", "impute"] = "keep",
+        scaling: Literal["auto", "standard"] = "auto",
+        max_categories: int = 30,
+        categorical: Sequence[str] | None = None,
+        drop: Sequence[str] | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
+        self.missing = missing
+        self.scaling = scaling
+        self.max_categories = max_categories
+        self.categorical = categorical
+        self.drop = drop
+        self.weights = weights
+
+    @whole_or_nothing
+    def fit(self, X: TableLike, y: ArrayLike | None = None) -> Self:
+        """Learn what is in the columns of a table.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, dict of columns, or array-like of shape (n_samples, n_columns)
+            The table.
+        y : None, default=None
+            Not used.
+
+        Returns
+        -------
+        TableEncoder
+            The fitted encoder.
+        """
+        self._check_parameters()
+        parts, named = split_columns(X)
+        names = [name for name, _ in parts]
+        _check_size(parts, least=2)
+        categorical, drop, weights = self._choices(names)
+        learned = []
+        for name, column in read_columns(parts).items():
+            settings: dict[str, Any] = {"scaling": self.scaling, "max_categories": self.max_categories}
+            settings |= {
+                "categorical": name in categorical,
+                "weight": float(weights.get(name, 1.0)),
+                "named": named,
+            }
+            learned.append(_dropped(name) if name in drop else learn_column(column, **settings))
+        self._publish(learned, named)
+        return self
+
+    def transform(self, X: TableLike) -> FloatArray:
+        """The features of the rows of a table.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, dict of columns, or array-like of shape (n_samples, n_columns)
+            The table, with the columns of the fit; others are not looked at.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+            The features, in double precision; a table after ``set_output(transform="pandas")``.
+        """
+        check_is_fitted(self)
+        columns = self._known_columns(X)
+        blocks = [encode_column(columns[one["column"]], one) for one in self.columns_ if one["features"]]
+        found = np.hstack(blocks)
+        if self.missing == "impute":
+            np.nan_to_num(found, copy=False, nan=0.0)
+        return found
+
+    def inverse_transform(self, X: ArrayLike) -> dict[str, NDArray[Any]]:
+        """Values of the columns from features, for example from the centres of clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_out)
+            Features.
+
+        Returns
+        -------
+        dict of ndarray
+            For each column that is not left out: numbers in the unit of the column, dates, or the category that
+            weighs most.
+        """
+        check_is_fitted(self)
+        features = np.asarray(X, dtype=np.float64)
+        if features.ndim != 2 or features.shape[1] != len(self.feature_columns_):
+            raise ValueError(f"X must have {len(self.feature_columns_)} features, got shape {features.shape}.")
+        found = {}
+        for one in self.columns_:
+            if one["features"]:
+                values = decode_column(features[:, self.feature_columns_ == one["column"]], one)
+                found[one["column"]] = days_to_dates(values) if one["kind"] == "date" else values
+        return found
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """The names of the features: those of their columns, with ``=category`` where it is one of categories.
+
+        Parameters
+        ----------
+        input_features : None or array-like of str, default=None
+            Not used, since names are those of the fit; here for scikit-learn.
+
+        Returns
+        -------
+        ndarray of str
+            The names.
+        """
+        check_is_fitted(self)
+        return np.array([name for one in self.columns_ for name in one["features"]], dtype=object)
+
+    def describe(self) -> str:
+        """What was made of the table, a sentence for each column.
+
+        Returns
+        -------
+        str
+            The sentences, one in a line.
+        """
+        check_is_fitted(self)
+        return describe_columns(self.columns_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "columns_" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_choice("missing", self.missing, ("keep", "impute"))
+        check_choice("scaling", self.scaling, ("auto", "standard"))
+        check_integer("max_categories", self.max_categories, 2)
+
+    def _choices(self, names: list[str]) -> tuple[set[str], set[str], dict[str, float]]:
+        """What the user said about columns, all of which must be there."""
+        weights = dict(self.weights or {})
+        for parameter in ("categorical", "drop", "weights"):
+            value = getattr(self, parameter)
+            if isinstance(value, str):
+                raise ValueError(f"{parameter} must be a list of names of columns, got {value!r}.")
+            unknown = [name for name in value or () if name not in names]
+            if unknown:
+                raise ValueError(f"{parameter} names columns that X does not have: {unknown}. X has {names}.")
+        for name, weight in weights.items():
+            check_real(f"weights[{name!r}]", weight, 0, open_low=True)
+        return set(self.categorical or ()), set(self.drop or ()), weights
+
+    def _publish(self, learned: list[dict[str, Any]], named: bool) -> None:
+        if not any(one["features"] for one in learned):
+            raise ValueError(f"X has no column that tells rows apart. {describe_columns(learned)}")
+        self.n_features_in_ = len(learned)
+        if named:
+            self.feature_names_in_ = np.array([one["column"] for one in learned], dtype=object)
+        else:
+            self.__dict__.pop("feature_names_in_", None)
+        self.feature_columns_ = np.array([one["column"] for one in learned for _ in one["features"]], dtype=object)
+        self.feature_categories_ = [category for one in learned for category in _categories_of(one)]
+        self.columns_ = learned
+
+    def _known_columns(self, X: Any) -> Any:
+        parts, named = split_columns(X)
+        _check_size(parts, least=1)
+        was_named = hasattr(self, "feature_names_in_")
+        if not (named and was_named) and len(parts) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(parts)} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input."
+            )
+        wanted = [one["column"] for one in self.columns_ if one["features"]]
+        if named != was_named:  # columns in their order
+            every = [one["column"] for one in self.columns_]
+            parts = [(name, part) for name, (_, part) in zip(every, parts, strict=True)]
+        found = dict(parts)
+        missing = [name for name in wanted if name not in found]
+        if missing:
+            raise ValueError(
+                f"X lacks columns that the encoder was fitted to: {missing}. Add them, or fit it again."
+            )
+        return read_columns([(name, found[name]) for name in wanted])
+
+
+def _check_size(parts: list[tuple[str, Any]], least: int) -> None:
+    if not parts:
+        raise ValueError("X has 0 feature(s) (shape=(0, 0)) while a minimum of 1 is required: it has no columns.")
+    if len(parts[0][1]) < least:
+        rows = len(parts[0][1])
+        raise ValueError(f"X has {rows} sample(s), while a minimum of {least} is required.")
+
+
+def _dropped(name: str) -> dict[str, Any]:
+    return {"column": name, "kind": "left out", "reason": "dropped", "missing": 0.0, "weight": 1.0, "features": []}
+
+
+def _categories_of(facts: dict[str, Any]) -> list[str | None]:
+    if facts["kind"] not in ("category", "yes/no"):
+        return [None for _ in facts["features"]]
+    categories: list[str | None] = list(facts["categories"])
+    return categories[1:] if len(categories) == 2 else categories
+
+
+__all__ = ["TableEncoder"]
