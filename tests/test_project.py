@@ -22,6 +22,7 @@ MODULES = [
     "evlearn.datasets",
     "evlearn.ensemble",
     "evlearn.exceptions",
+    "evlearn.explain",
     "evlearn.active",
     "evlearn.constraints",
     "evlearn.blocks",

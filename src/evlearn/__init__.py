@@ -30,6 +30,7 @@ _PACKAGES = (
     "datasets",
     "ensemble",
     "exceptions",
+    "explain",
     "metric_learning",
     "metrics",
     "mixture",
@@ -59,6 +60,7 @@ if TYPE_CHECKING:  # the same names, for those who read and do not run
     from evlearn import datasets as datasets
     from evlearn import ensemble as ensemble
     from evlearn import exceptions as exceptions
+    from evlearn import explain as explain
     from evlearn import metric_learning as metric_learning
     from evlearn import metrics as metrics
     from evlearn import mixture as mixture

@@ -1,0 +1,127 @@
+"""From a clustering and the table as a person knows it to an explanation."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from evlearn.explain.explanation import Explanation
+from evlearn.explain.profiles import profiles
+from evlearn.explain.table import telling_columns
+from evlearn.partition import SURE_LEVEL, CredalPartition
+from evlearn.partition.estimators import (
+    fitted_partition,
+    partition_of,
+    predicted_partition,
+    predicts_masses,
+    split_pipeline,
+    with_names_of,
+)
+from evlearn.utils.typing import EstimatorLike, FloatArray
+from evlearn.utils.validation import check_integer
+
+
+def explain_clusters(
+    clustering: CredalPartition | EstimatorLike,
+    X: ArrayLike,
+    *,
+    cluster_names: Sequence[str] | None = None,
+    level: float = SURE_LEVEL,
+    n_features: int = 5,
+    n_samples: int = 3,
+) -> Explanation:
+    """Say in sentences what makes each cluster different, and why samples are torn between clusters.
+
+    Every sample counts for a cluster by its degree of membership, and outliers hardly count at all. A feature is
+    told by how far the cluster is from all others, whatever its units: see `Difference`.
+
+    Parameters
+    ----------
+    clustering : CredalPartition or fitted estimator
+        What was found: a partition, a clusterer of evlearn or of scikit-learn, or a pipeline that ends in one.
+    X : array-like or data frame of shape (n_samples, n_features)
+        The samples as people know them: numbers in their units, categories, yes and no, dates, and gaps. For an
+        estimator, the table that it takes; for a partition, any table with a row for each of its samples.
+    cluster_names : sequence of str or None, default=None
+        A name for each cluster; None takes those of the partition, or "cluster" and a number.
+    level : float, default=0.6
+        The belief from which on a sample is sure, see `evlearn.CredalPartition.verdict`.
+    n_features : int, default=5
+        The most differences that are told of a cluster.
+    n_samples : int, default=3
+        How many typical samples, and how many at the border, are named for each cluster.
+
+    Returns
+    -------
+    Explanation
+        Profiles of the clusters, and why samples are torn or outliers. Prints as text.
+
+    See Also
+    --------
+    evlearn.report : The same as a page, with pictures.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evlearn import CredalPartition
+    >>> from evlearn.explain import explain_clusters
+    >>> incomes = np.repeat([30_000, 52_000], 50) + np.tile(np.arange(-500, 500, 20), 2)
+    >>> contracts = np.repeat(["monthly", "yearly"], 50)
+    >>> table = np.array([incomes, contracts], dtype=object).T
+    >>> partition = CredalPartition.from_hard(np.repeat(["Thrifty", "Loyal"], 50))
+    >>> for profile in explain_clusters(partition, table).clusters:
+    ...     print(profile.name, profile.sentences)
+    Loyal ['feature 0: typically 52,000 (all: 41,000)', 'feature 1: 100 % yearly (all: 50 %)']
+    Thrifty ['feature 0: typically 30,000 (all: 41,000)', 'feature 1: 100 % monthly (all: 50 %)']
+    """
+    check_integer("n_features", n_features, 1)
+    check_integer("n_samples", n_samples, 0)
+    partition = partition_for(clustering, X)
+    if cluster_names is not None:
+        partition = partition.rename(cluster_names=cluster_names)
+    return explain_table(partition, X, level=level, n_features=n_features, n_samples=n_samples)
+
+
+def explain_table(
+    partition: CredalPartition,
+    X: Any,
+    names: Sequence[object] | None = None,
+    *,
+    level: float = SURE_LEVEL,
+    n_features: int = 5,
+    n_samples: int = 3,
+) -> Explanation:
+    """Explain a partition by a table whose columns may have other names than those that it brings."""
+    weights = _memberships(partition)
+    columns, left_out = telling_columns(X, weights, names)
+    verdict = partition.verdict(level)
+    clusters = profiles(partition, verdict, columns, weights, n_features, n_samples)
+    return Explanation(partition, verdict, clusters, tuple(columns), left_out)
+
+
+def partition_for(clustering: Any, X: Any) -> CredalPartition:
+    """What a partition or any fitted clusterer says about the rows of a table."""
+    if isinstance(clustering, CredalPartition):
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if n_rows != clustering.n_samples:
+            raise ValueError(
+                f"X has {n_rows} rows but the partition has {clustering.n_samples} samples; give the table that "
+                "it describes."
+            )
+        return clustering if clustering.sample_index is not None else with_names_of(X, clustering)
+    check_is_fitted(clustering)
+    if predicts_masses(clustering):
+        return partition_of(clustering, X)
+    clusterer = split_pipeline(clustering)[1]
+    predicts = hasattr(clusterer, "predict") or hasattr(clusterer, "predict_proba")
+    found = predicted_partition(clustering, X) if predicts else fitted_partition(clustering, X)
+    return with_names_of(X, found)
+
+
+def _memberships(partition: CredalPartition) -> FloatArray:
+    """How much each sample counts for each cluster: what is outside of all clusters counts for none."""
+    inside = 1 - np.asarray(partition.masses[:, :1], dtype=np.float64)
+    shares = np.asarray(partition.to_fuzzy("pignistic"), dtype=np.float64)
+    return np.clip(np.where(inside > 0, inside * shares, 0), 0, 1)

@@ -1,0 +1,84 @@
+"""Numbers, dates and lists of words as people write them: thousands, no exponents, no more digits than matter."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from evlearn.utils.typing import FloatArray
+
+_LARGEST = 1e15
+_MOST_DECIMALS = 12
+_LONGEST = 60
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+
+def number(value: float, step: float = 0.0, *, separator: str = ",") -> str:
+    """A number, rounded to multiples of a step; without a step, to four significant digits.
+
+    Examples
+    --------
+    >>> from evlearn.explain.plain import number
+    >>> number(52341.7, 100), number(0.0234, 0.01), number(2923000.0), number(-0.0)
+    ('52,300', '0.02', '2,923,000', '0')
+    """
+    if not np.isfinite(value):
+        return "unknown" if np.isnan(value) else "infinite"
+    if abs(value) >= _LARGEST:
+        return f"{'below -' if value < 0 else 'above '}{_LARGEST:{separator}.0f}"
+    step = step if step > 0 else power_of_ten(abs(value) / 1000)
+    rounded = round(value / step) * step if step > abs(value) * 1e-15 else value
+    decimals = int(np.clip(-np.floor(np.log10(step) + 1e-9), 0, _MOST_DECIMALS))
+    text = f"{rounded:{separator}.{decimals}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text in ("-0", "") else text
+
+
+def power_of_ten(value: float) -> float:
+    """The largest power of ten that is not above a number; one for zero."""
+    return float(10.0 ** np.floor(np.log10(value) + 1e-9)) if value > 0 else 1.0
+
+
+def date(seconds: float, unit: Literal["month", "day", "minute"]) -> str:
+    """A moment, given in seconds since 1970."""
+    if not abs(seconds) < _LARGEST / 1000:
+        return "unknown"
+    moment = np.datetime64(round(seconds), "s")
+    if unit == "month":
+        year, month = str(moment.astype("M8[M]")).rsplit("-", 1)
+        return f"{_MONTHS[int(month) - 1]} {year}"
+    return str(moment.astype("M8[D]")) if unit == "day" else str(moment.astype("M8[m]")).replace("T", " ")
+
+
+def percent(share: float) -> str:
+    """A share of all, in percent; what is neither nothing nor all is never called so."""
+    if 0 < share < 0.005:
+        return "under 1 %"
+    if 0.995 < share < 1:
+        return "over 99 %"
+    return f"{100 * share:.0f} %"
+
+
+def one_line(text: object) -> str:
+    """Text without line breaks, and not too long for a sentence."""
+    words = re.sub(r"\s+", " ", str(text)).strip()
+    return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """A list of words: a, b and c."""
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def resolution(values: FloatArray) -> float:
+    """The step in which values were written down: 1 for whole numbers, 0.1 for tenths; 0 if there is none."""
+    some = values[:: max(1, len(values) // 2000)]
+    for decimals in range(5):
+        scaled = some * 10.0**decimals
+        if (np.abs(scaled - np.round(scaled)) <= 1e-6 * np.maximum(1, np.abs(scaled))).all():
+            return float(10.0**-decimals)
+    return 0.0
