@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.explain.explanation import Explanation
@@ -19,13 +18,13 @@ from evlearn.partition.estimators import (
     split_pipeline,
     with_names_of,
 )
-from evlearn.utils.typing import EstimatorLike, FloatArray
+from evlearn.utils.typing import EstimatorLike, FloatArray, TableLike
 from evlearn.utils.validation import check_integer
 
 
 def explain_clusters(
     clustering: CredalPartition | EstimatorLike,
-    X: ArrayLike,
+    X: TableLike,
     *,
     cluster_names: Sequence[str] | None = None,
     level: float = SURE_LEVEL,
@@ -41,7 +40,7 @@ def explain_clusters(
     ----------
     clustering : CredalPartition or fitted estimator
         What was found: a partition, a clusterer of evlearn or of scikit-learn, or a pipeline that ends in one.
-    X : array-like or data frame of shape (n_samples, n_features)
+    X : pandas, polars or pyarrow table, dict of columns, or array-like of shape (n_samples, n_columns)
         The samples as people know them: numbers in their units, categories, yes and no, dates, and gaps. For an
         estimator, the table that it takes; for a partition, any table with a row for each of its samples.
     cluster_names : sequence of str or None, default=None

@@ -76,7 +76,7 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 def resolution(values: FloatArray) -> float:
     """The step in which values were written down: 1 for whole numbers, 0.1 for tenths; 0 if there is none."""
-    some = values[:: max(1, len(values) // 2000)]
+    some = np.clip(values[:: max(1, len(values) // 2000)], -_LARGEST, _LARGEST)
     for decimals in range(5):
         scaled = some * 10.0**decimals
         if (np.abs(scaled - np.round(scaled)) <= 1e-6 * np.maximum(1, np.abs(scaled))).all():
