@@ -2,8 +2,8 @@
 What are these clusters?
 ========================
 
-178 Italian wines in three clusters: what makes each of them different, in the units of the laboratory, and why some wines
-are torn between two.
+178 Italian wines in three clusters: what makes each of them different, in the units of the laboratory, and why
+some wines are torn between two.
 """
 
 import matplotlib.pyplot as plt

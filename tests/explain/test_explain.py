@@ -250,7 +250,7 @@ def test_shares_that_are_not_nothing_are_not_called_so():
     ]
 
 
-@pytest.mark.parametrize("kind", ["polars", "pyarrow", "objects", "nullable", "lists", "categorical"])
+@pytest.mark.parametrize("kind", ["polars", "pyarrow", "objects", "nullable", "lists", "dict", "categorical"])
 def test_tables_of_all_kinds_say_the_same(kind):
     frame = FRAME.reset_index(drop=True)[["income", "contract", "newsletter", "joined"]]
     plain = {
@@ -259,6 +259,7 @@ def test_tables_of_all_kinds_say_the_same(kind):
         "objects": lambda: frame.astype(object).set_axis(frame.columns, axis=1),
         "nullable": lambda: frame.convert_dtypes(),
         "lists": lambda: frame.to_numpy(dtype=object).tolist(),
+        "dict": lambda: {name: frame[name].to_numpy() for name in frame},
         "categorical": lambda: frame.astype({"contract": "category"}),
     }[kind]()
     partition = partition_by_kind()

@@ -1,6 +1,6 @@
 """From a clustering and the table as a person knows it to an explanation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,7 +103,8 @@ def explain_table(
 def partition_for(clustering: Any, X: Any) -> CredalPartition:
     """What a partition or any fitted clusterer says about the rows of a table."""
     if isinstance(clustering, CredalPartition):
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        one = next(iter(X.values()), ()) if isinstance(X, Mapping) else X
+        n_rows = one.shape[0] if hasattr(one, "shape") else len(one)
         if n_rows != clustering.n_samples:
             raise ValueError(
                 f"X has {n_rows} rows but the partition has {clustering.n_samples} samples; give the table that "
