@@ -8,4 +8,11 @@ class CollapseWarning(UserWarning):
     """
 
 
-__all__ = ["CollapseWarning"]
+class ScaleWarning(UserWarning):
+    """Columns of a table are in units so different that some of them hardly count in distances.
+
+    Catch it, or make it an error, with the tools of the `warnings` module.
+    """
+
+
+__all__ = ["CollapseWarning", "ScaleWarning"]

@@ -9,10 +9,18 @@ from sklearn.utils.validation import validate_data
 
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import is_elsewhere
+from evlearn.exceptions import ScaleWarning
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import digest_of_data, with_names_of
+from evlearn.preprocessing.description import plain
+from evlearn.utils.convergence import warn_caller
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_range, refuse_remote
+
+#: Metrics in which a column counts by its unit.
+_OF_DIFFERENCES = ("euclidean", "sqeuclidean", "manhattan", "cityblock", "minkowski", "chebyshev", "l1", "l2")
+#: A column that varies so many times less than another might as well not be there.
+_NOTHING_BESIDE = 500.0
 
 
 class EvidentialClusterer(ClusterMixin, BaseEstimator):
@@ -89,10 +97,15 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         return self.predict_mass(X).verdict(level).candidates
 
     @property
+    def _metric(self) -> str | None:
+        """The name of the metric, where there is one."""
+        metric = getattr(self, "metric", None)
+        return metric if isinstance(metric, str) else None
+
+    @property
     def _precomputed(self) -> bool:
         """Whether the data are dissimilarities."""
-        metric = getattr(self, "metric", None)
-        return isinstance(metric, str) and metric == "precomputed"
+        return self._metric == "precomputed"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -114,6 +127,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         """Say whose masses `credal_partition_` holds: their names, and how to know them again."""
         if is_elsewhere(X):
             return
+        if hasattr(self, "feature_names_in_") and self._metric in _OF_DIFFERENCES:
+            _warn_of_scales(X, self.feature_names_in_, type(self).__name__)
         if "credal_partition_" in self.__dict__:  # or else the masses are in Parquet files
             self.credal_partition_ = with_names_of(X, self.credal_partition_)
             if not self._predicts_its_fit:
@@ -133,6 +148,33 @@ def read_in_memory(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
     if reset:
         refuse_remote("X", data)  # most clusterers know no outliers
     return data
+
+
+def _warn_of_scales(X: Any, names: Any, who: str) -> None:
+    """Name columns that hardly count, because another one varies so much more."""
+    try:
+        columns = np.asarray(X, dtype=np.float64).T
+    except (TypeError, ValueError):  # gaps of a kind that NumPy does not know
+        return
+    spreads = np.array([_spread(column) for column in columns])
+    lost = np.flatnonzero((spreads > 0) & (spreads * _NOTHING_BESIDE < spreads.max()))
+    if not len(lost):
+        return
+    largest = int(spreads.argmax())
+    named = ", ".join(repr(str(names[k])) for k in lost[:5]) + (
+        f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+    )
+    warn_caller(
+        f"the columns of X are in units that differ too much: {str(names[largest])!r} has a standard deviation of "
+        f"{plain(spreads[largest])}, beside which {named} with {plain(spreads[lost].max())} or less hardly count. "
+        f"Put an evlearn.preprocessing.TableEncoder or a sklearn.preprocessing.StandardScaler before {who}.",
+        ScaleWarning,
+    )
+
+
+def _spread(column: FloatArray) -> float:
+    there = column[np.isfinite(column)]
+    return float(there.std()) if len(there) else 0.0
 
 
 def with_seed(estimator: Any, random: np.random.RandomState) -> Any:

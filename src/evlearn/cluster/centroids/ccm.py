@@ -195,6 +195,10 @@ class CCM(OnlineClusterer):
         check_integer("n_init", self.n_init, 1)
         check_real("gamma", self.gamma, 0, 1e100)
 
+    @property
+    def _metric(self) -> str:
+        return "euclidean"
+
     def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:
         return SetCosts.ccm(focal_sets, gamma=float(self.gamma), beta=chosen.beta, delta=chosen.delta)
 
