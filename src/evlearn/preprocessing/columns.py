@@ -51,18 +51,23 @@ def encode_column(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
         if facts["transform"] == "log":
             numbers = np.log1p(np.maximum(numbers, 0) / facts["unit"])
         return np.asarray(weight / facts["scale"] * (numbers - facts["center"]))[:, None]
-    text = as_text(column)
-    position = {name: k for k, name in enumerate(facts["categories"])}
-    rest = position.get(OTHER, -1) if facts["pooled"] else -1
-    codes = np.array([-2 if one is None else position.get(one, rest) for one in text], dtype=np.intp)
+    codes = codes_of(column, facts)
+    n_categories = len(facts["categories"])
     if facts["kind"] == "ordered":
-        values = (np.arange(len(position)) - facts["center"]) / facts["scale"]
+        values = (np.arange(n_categories) - facts["center"]) / facts["scale"]
         table = np.append(values, [np.nan, 0.0])[:, None]
     else:
         size = facts["size"]
-        blocks = size * np.eye(len(position)) if len(position) > 2 else size / 2**0.5 * np.array([[-1.0], [1.0]])
+        blocks = size * np.eye(n_categories) if n_categories > 2 else size / 2**0.5 * np.array([[-1.0], [1.0]])
         table = np.vstack([blocks, np.full((1, blocks.shape[1]), np.nan), np.zeros((1, blocks.shape[1]))])
     return np.asarray(weight * table[codes])
+
+
+def codes_of(column: RawColumn, facts: dict[str, Any]) -> NDArray[np.intp]:
+    """Numbers of categories: -2 for gaps, -1 for a category that the fit did not see."""
+    position = {name: k for k, name in enumerate(facts["categories"])}
+    rest = position.get(OTHER, -1) if facts["pooled"] else -1
+    return np.array([-2 if one is None else position.get(one, rest) for one in as_text(column)], dtype=np.intp)
 
 
 def decode_column(features: FloatArray, facts: dict[str, Any]) -> NDArray[Any]:

@@ -5,18 +5,18 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.preprocessing.columns import decode_column, encode_column, learn_column
+from evlearn.preprocessing.base import ReadsTables
+from evlearn.preprocessing.columns import decode_column, encode_column
 from evlearn.preprocessing.description import describe_columns
-from evlearn.preprocessing.reading import days_to_dates, read_columns, split_columns
+from evlearn.preprocessing.reading import days_to_dates
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.typing import FloatArray, TableLike
-from evlearn.utils.validation import check_choice, check_integer, check_real
+from evlearn.utils.validation import check_choice, check_integer
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(ReadsTables):
     """Features from a table as it is: numbers, categories, yes and no, dates, with gaps, in any units.
 
     Every column weighs about as much as every other: numbers and dates are divided by their spread, numbers that
@@ -113,20 +113,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The fitted encoder.
         """
         self._check_parameters()
-        parts, named = split_columns(X)
-        names = [name for name, _ in parts]
-        _check_size(parts, least=2)
-        categorical, drop, weights = self._choices(names)
-        learned = []
-        for name, column in read_columns(parts).items():
-            settings: dict[str, Any] = {"scaling": self.scaling, "max_categories": self.max_categories}
-            settings |= {
-                "categorical": name in categorical,
-                "weight": float(weights.get(name, 1.0)),
-                "named": named,
-            }
-            learned.append(_dropped(name) if name in drop else learn_column(column, **settings))
-        self._publish(learned, named)
+        self._learn(X, scaling=self.scaling, max_categories=self.max_categories)
+        self.feature_columns_ = np.array(
+            [one["column"] for one in self.columns_ for _ in one["features"]], dtype=object
+        )
+        self.feature_categories_ = [category for one in self.columns_ for category in _categories_of(one)]
         return self
 
     def transform(self, X: TableLike) -> FloatArray:
@@ -202,79 +193,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return describe_columns(self.columns_)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "columns_" in self.__dict__
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
-
     def _check_parameters(self) -> None:
         check_choice("missing", self.missing, ("keep", "impute"))
         check_choice("scaling", self.scaling, ("auto", "standard"))
         check_integer("max_categories", self.max_categories, 2)
-
-    def _choices(self, names: list[str]) -> tuple[set[str], set[str], dict[str, float]]:
-        """What the user said about columns, all of which must be there."""
-        weights = dict(self.weights or {})
-        for parameter in ("categorical", "drop", "weights"):
-            value = getattr(self, parameter)
-            if isinstance(value, str):
-                raise ValueError(f"{parameter} must be a list of names of columns, got {value!r}.")
-            unknown = [name for name in value or () if name not in names]
-            if unknown:
-                raise ValueError(f"{parameter} names columns that X does not have: {unknown}. X has {names}.")
-        for name, weight in weights.items():
-            check_real(f"weights[{name!r}]", weight, 0, open_low=True)
-        return set(self.categorical or ()), set(self.drop or ()), weights
-
-    def _publish(self, learned: list[dict[str, Any]], named: bool) -> None:
-        if not any(one["features"] for one in learned):
-            raise ValueError(f"X has no column that tells rows apart. {describe_columns(learned)}")
-        self.n_features_in_ = len(learned)
-        if named:
-            self.feature_names_in_ = np.array([one["column"] for one in learned], dtype=object)
-        else:
-            self.__dict__.pop("feature_names_in_", None)
-        self.feature_columns_ = np.array([one["column"] for one in learned for _ in one["features"]], dtype=object)
-        self.feature_categories_ = [category for one in learned for category in _categories_of(one)]
-        self.columns_ = learned
-
-    def _known_columns(self, X: Any) -> Any:
-        parts, named = split_columns(X)
-        _check_size(parts, least=1)
-        was_named = hasattr(self, "feature_names_in_")
-        if not (named and was_named) and len(parts) != self.n_features_in_:
-            raise ValueError(
-                f"X has {len(parts)} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                "features as input."
-            )
-        wanted = [one["column"] for one in self.columns_ if one["features"]]
-        if named != was_named:  # columns in their order
-            every = [one["column"] for one in self.columns_]
-            parts = [(name, part) for name, (_, part) in zip(every, parts, strict=True)]
-        found = dict(parts)
-        missing = [name for name in wanted if name not in found]
-        if missing:
-            raise ValueError(
-                f"X lacks columns that the encoder was fitted to: {missing}. Add them, or fit it again."
-            )
-        return read_columns([(name, found[name]) for name in wanted])
-
-
-def _check_size(parts: list[tuple[str, Any]], least: int) -> None:
-    if not parts:
-        raise ValueError("X has 0 feature(s) (shape=(0, 0)) while a minimum of 1 is required: it has no columns.")
-    if len(parts[0][1]) < least:
-        rows = len(parts[0][1])
-        raise ValueError(f"X has {rows} sample(s), while a minimum of {least} is required.")
-
-
-def _dropped(name: str) -> dict[str, Any]:
-    return {"column": name, "kind": "left out", "reason": "dropped", "missing": 0.0, "weight": 1.0, "features": []}
 
 
 def _categories_of(facts: dict[str, Any]) -> list[str | None]:
