@@ -156,7 +156,7 @@ class GowerDistances(ClassNamePrefixFeaturesOutMixin, ReadsTables):
         self.mean_ = float(np.nanmean(self._compared(some)))
         return self
 
-    def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> FloatArray:
+    def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> FloatArray:  # type: ignore[override]
         """Keep the samples, and give the dissimilarities between them.
 
         Parameters
