@@ -10,17 +10,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.metrics import pairwise_distances
+from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 
 import evlearn
 from benchmarks.studies.robustness.fuzz_mutations import archive_mutant, bytes_mutant, json_mutant
 from evlearn import CredalPartition
 from evlearn.belief import FocalSets
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
+from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
+from evlearn.conformal import ConformalClusterer
 from evlearn.datasets import make_fourclass
+from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
+from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.utils import checkpoints
 from evlearn.utils.checkpoints import _digest
 
@@ -28,6 +45,8 @@ N_SAMPLES = 20
 X, Y = make_fourclass(N_SAMPLES, random_state=0)
 D = pairwise_distances(X)
 K = np.exp(-D)
+GAPS = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+TABLE = pd.DataFrame({"a": GAPS[:, 0], "b": GAPS[:, 1], "c": np.array(["x", "y", "z"], dtype=object)[Y % 3]})
 MODELS = {
     "ECM": (ECM(2, random_state=0), X),
     "ECM adaptive": (ECM(2, metric="adaptive", random_state=0), X),
@@ -73,6 +92,42 @@ MODELS = {
     "FDA": (FDA(), X),
     "LocalFDA": (LocalFDA(n_neighbors=3), X),
     "KernelFDA": (KernelFDA(kernel="poly"), X),
+    "EvidentialKNN": (EvidentialKNNClassifier(3), X),
+    "EvidentialKNN soft": (EvidentialKNNClassifier(3), X),
+    "EvidentialNeural": (EvidentialNeuralClassifier(1, max_iter=5, random_state=0), X),
+    "EvidentialRBF": (EvidentialRBFClassifier(max_iter=5, random_state=0), X),
+    "mixture": (ParsimoniousGaussianMixture(2, covariance_models="EEE", random_state=0), X),
+    "MergedMixture": (MergedMixture(2, random_state=0), X),
+    "CredalEnsemble": (CredalEnsemble([KMeans(2), GaussianMixture(2, covariance_type="diag")], random_state=0), X),
+    "CredalEnsemble dempster": (
+        CredalEnsemble([make_pipeline(StandardScaler(), ECM(2)), KMeans(2)], rule="dempster", random_state=0),
+        X,
+    ),
+    "ConformalClusterer": (ConformalClusterer(KMeans(2), n_replications=2, n_neighbors=3, random_state=0), X),
+    "SimpleImputer": (SimpleImputer(add_indicator=True), GAPS),
+    "KNNImputer": (KNNImputer(n_neighbors=2), GAPS),
+    "OneHotEncoder": (OneHotEncoder(handle_unknown="ignore", sparse_output=False), X.round()),
+    "OrdinalEncoder": (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), X.round()),
+    "PCA": (PCA(1, whiten=True), X),
+    "TruncatedSVD": (TruncatedSVD(1, random_state=0), X),
+    "ColumnTransformer": (
+        make_pipeline(
+            make_column_transformer(
+                (make_pipeline(SimpleImputer(), StandardScaler()), ["a", "b"]),
+                (OneHotEncoder(handle_unknown="ignore"), ["c"]),
+            ),
+            CCM(2, random_state=0),
+        ),
+        TABLE,
+    ),
+    "ColumnTransformer remainder": (
+        make_pipeline(
+            make_column_transformer((SimpleImputer(), [0]), ("drop", [2]), remainder=KNNImputer(n_neighbors=2)),
+            EvidentialKNNClassifier(3),
+        ),
+        TABLE,
+    ),
+    "NNEVCLUS": (None, X),
     "pipeline of scalers": (make_pipeline(StandardScaler(), MinMaxScaler(), CCM(2, random_state=0)), X),
     "pipeline of features": (
         make_pipeline(RobustScaler(), KernelPCCA(2, random_state=0), ECM(2, random_state=0)),
@@ -110,7 +165,9 @@ def make_subject(name):
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder, _writing_at_once():
         if name in MODELS:
-            return _model(*MODELS[name], Path(folder) / "model.json", partial=name.endswith("partial_fit"))
+            labels = CredalPartition.from_fuzzy(np.full((N_SAMPLES, 2), 0.5)) if name.endswith("soft") else Y
+            options = {"partial": name.endswith("partial_fit"), "labels": labels}
+            return _model(*MODELS[name], Path(folder) / "model.json", **options)
         if name in PARTITIONS:
             return _partition(name, Path(folder))
         return _neural(Path(folder)) if name == NEURAL else _checkpoint(CHECKPOINTS[name], Path(folder) / "fit")
@@ -127,8 +184,12 @@ def _writing_at_once():
 # Models
 
 
-def _model(estimator, data, path, *, partial):
-    estimator.partial_fit(data) if partial else estimator.fit(data, Y[: len(data)])
+def _model(estimator, data, path, *, partial, labels):
+    if estimator is None:
+        from evlearn.neural import NNEVCLUS
+
+        estimator = NNEVCLUS(2, network=[3], max_iter=3, random_state=0)
+    estimator.partial_fit(data) if partial else estimator.fit(data, labels[: len(data)])
     evlearn.save_model(estimator, path)
     content = path.read_bytes()
     document = json.loads(content)
@@ -146,10 +207,10 @@ def _model(estimator, data, path, *, partial):
 def _predict(loaded, data, *, partial):
     rows = data[:3] if loaded.n_features_in_ == data.shape[1] else np.ones((3, loaded.n_features_in_))
     if not hasattr(loaded, "predict"):
-        return bool(np.isfinite(loaded.transform(rows)).all())
+        return bool(np.isfinite(np.asarray(loaded.transform(rows), dtype=float)).all())
     before = loaded[:-1].transform(rows) if len(getattr(loaded, "steps", ())) > 1 else rows
     last = loaded[-1] if hasattr(loaded, "steps") else loaded
-    masses = last.predict_mass(before).masses
+    masses = evlearn.predict_mass(last, before).masses
     if partial:
         last.partial_fit(before)
     return bool(np.isfinite(masses).all() and np.abs(masses.sum(axis=1) - 1).max() < 1e-3)

@@ -96,8 +96,12 @@ def check_keys(where: str, document: Any, required: Iterable[str], optional: Ite
 
 
 def array_of(where: str, content: Any) -> npt.NDArray[Any]:
-    """An array from what JSON holds of it: its type, its shape, and its values one after the other."""
-    check_keys(where, content, ("type", "shape", "values"))
+    """An array from what JSON holds of it: its type, its shape, and its values one after the other.
+
+    How it lies in memory matters to the last bit of products, so that an array in the order of columns says so.
+    """
+    check_keys(where, content, ("type", "shape", "values"), ("order",))
+    text("F")(f"{where}.order", content.get("order", "F"))
     kind, shape, values = content["type"], content["shape"], content["values"]
     if not isinstance(kind, str) or kind not in ARRAY_TYPES:
         raise ValueError(f"{where} must be an array of one of {ARRAY_TYPES}, got {shortened(kind)}")
@@ -111,7 +115,8 @@ def array_of(where: str, content: Any) -> npt.NDArray[Any]:
     if not _are_of(kind, values):
         raise ValueError(f"{where} is an array of {kind} and holds values of another kind")
     with np.errstate(over="ignore"):  # becomes infinite, and is refused where it must be finite
-        return np.array(values, dtype=object if kind == "str" else kind).reshape(shape)
+        found = np.array(values, dtype=object if kind == "str" else kind).reshape(shape)
+    return np.asfortranarray(found) if "order" in content else found
 
 
 def _are_of(kind: str, values: list[Any]) -> bool:

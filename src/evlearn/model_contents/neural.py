@@ -1,0 +1,126 @@
+"""What a model file may hold of NNEVCLUS: a network of layers with ReLU, as numbers."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from evlearn.belief import FocalSets
+from evlearn.model_contents.contents import (
+    DESCENT,
+    N_FEATURES,
+    POSITIVE,
+    Contents,
+    Part,
+    check_features,
+    check_sets,
+    either,
+    listed,
+)
+from evlearn.neural import NNEVCLUS
+from evlearn.neural.model import NeuralModel
+from evlearn.neural.network import EvidentialNetwork, layers
+from evlearn.neural.reading import Reader
+from evlearn.utils.stored_values import array, check_length, instance, number, optional
+
+
+def _told_by_network(network: EvidentialNetwork) -> dict[str, Any]:
+    body = network.body
+    parts: list[Any] = list(body) if isinstance(body, nn.Sequential) else []
+    linear = parts[::2]
+    if network.link is not None or not _is_plain(parts):
+        raise TypeError(
+            "a model file holds networks of NNEVCLUS that are sizes of layers, without outlier_model; use "
+            "joblib.dump for others."
+        )
+    return {
+        "weights": [one.weight.detach().cpu().numpy() for one in linear],
+        "biases": [one.bias.detach().cpu().numpy() for one in linear],
+    }
+
+
+def _is_plain(parts: list[Any]) -> bool:
+    """Whether a network is linear layers with biases, and ReLU between them."""
+    kinds = [nn.Linear, nn.ReLU] * (len(parts) // 2) + [nn.Linear]
+    return [type(one) for one in parts] == kinds and all(one.bias is not None for one in parts[::2])
+
+
+def _make_network(weights: Any, biases: Any) -> EvidentialNetwork:
+    sizes = [weights[0].shape[1], *(len(one) for one in weights)]
+    if len(weights) != len(biases) or len({one.dtype for one in (*weights, *biases)}) > 1 or min(sizes) < 1:
+        raise ValueError("a network must have a bias for each layer, in one precision")
+    for (before, after), weight, bias in zip(pairwise(sizes), weights, biases, strict=True):
+        check_length("weights", weight, (after, before))
+        check_length("biases", bias, (after,))
+    with torch.random.fork_rng(devices=[]):  # layers draw weights when they are made
+        body = layers(sizes[0], sizes[1:-1], sizes[-1])
+    with torch.no_grad():
+        body.to(dtype=torch.from_numpy(weights[0]).dtype)
+        linear: list[Any] = list(body)[::2]
+        for layer, weight, bias in zip(linear, weights, biases, strict=True):
+            layer.weight.copy_(torch.from_numpy(weight))
+            layer.bias.copy_(torch.from_numpy(bias))
+    return EvidentialNetwork(body, None).eval()
+
+
+def _agree(estimator: Any) -> None:
+    check_sets(estimator)
+    model = estimator._model
+    reader = model.reader
+    check_features(estimator, len(reader.mean))
+    n_inputs = len(reader.mean) if reader.components is None else len(reader.components)
+    check_length("components", reader.components, (n_inputs, len(reader.mean)))
+    check_length("scale", reader.scale, (n_inputs,))
+    if isinstance(reader.middle, np.ndarray):
+        check_length("middle", reader.middle, (n_inputs,))
+    found = _told_by_network(model.network)["weights"]
+    if found[0].shape[1] != n_inputs or len(found[-1]) != len(model.focal_sets):
+        raise ValueError(f"its network must lead from {n_inputs} inputs to {len(model.focal_sets)} masses")
+
+
+def _make(estimator: Any, learned: dict[str, Any]) -> Any:
+    for name, value in learned.items():
+        setattr(estimator, name, value)
+    estimator.network_ = estimator._model.network
+    estimator.outlier_model_ = None
+    return estimator
+
+
+PARTS = [
+    Part(
+        Reader,
+        {
+            "mean": array(1),
+            "components": optional(array(2)),
+            "scale": array(1, low=1e-300),
+            "outlier_model": instance(type(None)),
+            "middle": either(number(), array(1)),
+            "reach": number(0, finite=False, above=True),
+        },
+    ),
+    Part(
+        EvidentialNetwork,
+        {"weights": listed(array(2), fewest=1), "biases": listed(array(1), fewest=1)},
+        _told_by_network,
+        _make_network,
+    ),
+    Part(
+        NeuralModel,
+        {
+            "reader": instance(Reader),
+            "network": instance(EvidentialNetwork),
+            "focal_sets": instance(FocalSets),
+        },
+    ),
+]
+NEURAL = Contents(
+    NNEVCLUS,
+    N_FEATURES | {"focal_sets_": instance(FocalSets), "_model": instance(NeuralModel)},
+    DESCENT | {"d0_": POSITIVE},
+    _agree,
+    made=_make,
+)
+
+__all__ = ["NEURAL", "PARTS"]

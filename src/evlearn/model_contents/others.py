@@ -1,0 +1,300 @@
+"""What a model file may hold of classifiers, mixtures, ensembles and conformal clusterers."""
+
+from typing import Any
+
+import numpy as np
+
+from evlearn.belief import FocalSets, check_masses
+from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.classify.box_tree import BoxTree
+from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence
+from evlearn.classify.prototype_networks import ENNParameters, RBFParameters
+from evlearn.classify.weights_of_evidence import sets_of_evidence
+from evlearn.conformal import ConformalClusterer
+from evlearn.conformal.outliers import Remoteness
+from evlearn.conformal.p_values import Scores
+from evlearn.conformal.support import Speaker
+from evlearn.ensemble import CredalEnsemble
+from evlearn.ensemble.credal_ensemble import EnsembleModel
+from evlearn.ensemble.recovery import Landmarks
+from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL
+from evlearn.model_contents.contents import (
+    ANY_NUMBER,
+    DESCENT,
+    FEATURE_NAMES,
+    N_FEATURES,
+    SHARES,
+    Contents,
+    Part,
+    check_count,
+    check_features,
+    check_sets,
+    labels,
+    listed,
+)
+from evlearn.partition import CredalPartition
+from evlearn.partition.estimators import predicted_partition
+from evlearn.utils.stored_values import Check, array, check_length, flag, instance, number, optional, text, whole
+
+_SETS = instance(FocalSets)
+_UNITS = array(1, low=1e-300)
+
+
+def _estimator(where: str, value: Any) -> None:
+    if not any(hasattr(value, name) for name in ("predict_mass", "predict_proba", "predict")):
+        raise ValueError(f"{where} must be a clusterer that predicts")
+
+
+# Classifiers
+
+
+def _told_by_tree(tree: BoxTree) -> dict[str, Any]:
+    """The samples, from which the tree is built again."""
+    inside = tree.numbers < np.iinfo(np.int32).max
+    rows = np.empty((int(inside.sum()), tree.points.shape[1]))
+    rows[tree.numbers[inside]] = tree.points.transpose(0, 2, 1)[inside]
+    return {"rows": rows}
+
+
+def _make_tree(rows: Any) -> BoxTree:
+    if not rows.size:
+        raise ValueError("rows must not be empty")
+    return BoxTree.of(np.ascontiguousarray(rows))
+
+
+def _agree_on_evidence(estimator: Any) -> None:
+    estimator._check_parameters()
+    evidence, sets = estimator._evidence, estimator.focal_sets_
+    rows = _told_by_tree(estimator._tree)["rows"]
+    check_features(estimator, rows.shape[1])
+    check_count(estimator, "_n_samples", len(rows))
+    if evidence.focal_sets != sets or sets.frame_size != len(estimator.classes_):
+        raise ValueError("its labels and focal_sets_ are about other sets")
+    check_length("gamma_", estimator.gamma_, (evidence.n_scales,))
+    if isinstance(evidence, SoftEvidence):
+        check_length("denials", evidence.denials, (len(rows), len(sets) - 1))
+        return
+    _check_simple(sets)
+    check_length("codes", evidence.codes, (len(rows),))
+    if evidence.codes.max() >= sets.frame_size or evidence.codes.dtype != np.int32:
+        raise ValueError("codes must be numbers of classes, in 32 bits")
+
+
+def _check_simple(sets: FocalSets) -> None:
+    if not np.array_equal(sets.membership, FocalSets.simple(sets.frame_size).membership):
+        raise ValueError("its sets must be single classes and all of them")
+
+
+def _agree_on_network(estimator: Any) -> None:
+    estimator._check_parameters()
+    network, n_classes = estimator._network, len(estimator.classes_)
+    n_prototypes, n_features = network.prototypes.shape
+    check_features(estimator, n_features)
+    for name in ("_centre", "_unit"):
+        check_length(name, getattr(estimator, name), (n_features,))
+    check_length("prototypes_", estimator.prototypes_, (n_prototypes, n_features))
+    if n_prototypes == 0 or estimator.focal_sets_.frame_size != n_classes:
+        raise ValueError("its network and classes_ do not agree")
+    if isinstance(network, ENNParameters):
+        check_length("beta", network.beta, (n_prototypes, n_classes))
+        for name in ("eta", "xi"):
+            check_length(name, getattr(network, name), (n_prototypes,))
+        _check_simple(estimator.focal_sets_)
+    else:
+        check_length("gamma", network.gamma, (n_prototypes,))
+        check_length("weights", network.weights, (n_prototypes, n_classes))
+        check_length("weights_", estimator.weights_, (n_prototypes, n_classes))
+        if estimator.focal_sets_ != sets_of_evidence(list(estimator.focal_sets_.frame)):
+            raise ValueError("its sets must be those of weights of evidence")
+
+
+_CLASSIFIER: dict[str, Check] = N_FEATURES | {"classes_": labels, "focal_sets_": _SETS}
+_NETWORK: dict[str, Check] = _CLASSIFIER | {"_centre": array(1), "_unit": _UNITS, "prototypes_": array(2)}
+
+
+# Mixtures
+
+
+def _agree_on_mixture(estimator: Any) -> None:
+    n_components, n_features = estimator.means_.shape
+    check_features(estimator, n_features)
+    check_length("weights_", estimator.weights_, (n_components,))
+    check_length("covariances_", estimator.covariances_, (n_components, n_features, n_features))
+    check_length("variance_floor_", estimator.__dict__.get("variance_floor_"), (n_features,))
+    check_count(estimator, "n_components_", n_components)
+    estimator.predict_proba(estimator.means_)  # raises if a covariance matrix is singular
+
+
+# Ensembles
+
+
+def _make_ensemble(estimator: Any, learned: dict[str, Any]) -> Any:
+    for name, value in learned.items():
+        setattr(estimator, name, value)
+    estimator.clusterers_ = list(estimator._model.clusterers)
+    return estimator
+
+
+def _agree_on_members(estimator: Any) -> None:
+    check_sets(estimator)
+    model = estimator._model
+    landmarks = model.landmarks
+    check_masses(landmarks.masses, landmarks.focal_sets)
+    check_count(estimator, "n_clusters_", landmarks.focal_sets.frame_size)
+    if len(landmarks.known) != len(model.clusterers):
+        raise ValueError("it must know what each member says of the landmarks")
+    somewhere = np.zeros((1, estimator.n_features_in_))
+    for one, said in zip(model.clusterers, landmarks.known, strict=True):
+        check_features(one, estimator.n_features_in_)
+        if len(said) != len(landmarks.masses):
+            raise ValueError(f"a member speaks of {len(said)} landmarks, and there are {len(landmarks.masses)}")
+        if predicted_partition(one, somewhere).focal_sets != said.focal_sets:
+            raise ValueError("a member speaks of other sets than it did of the landmarks")
+
+
+def _make_partition(masses: Any, focal_sets: FocalSets) -> CredalPartition:
+    return CredalPartition(masses, focal_sets)
+
+
+# Conformal clusterers
+
+
+def _make_conformal(estimator: Any, learned: dict[str, Any]) -> Any:
+    for name, value in learned.items():
+        setattr(estimator, name, value)
+    estimator.estimator_ = estimator._speaker.estimator
+    return estimator
+
+
+def _agree_on_sets(estimator: Any) -> None:
+    estimator._check_parameters()
+    speaker, remote = estimator._speaker, estimator._remoteness
+    check_features(speaker.estimator, estimator.n_features_in_)
+    check_length("usual", remote.usual, (estimator.n_clusters_ + 1,))
+    if not len(estimator._scores.values) or not len(remote.scores.values):
+        raise ValueError("it has no scores to compare with")
+    if remote.n_neighbors > len(remote.known):
+        raise ValueError("it compares with more neighbours than there are")
+    somewhere = np.zeros((1, estimator.n_features_in_))
+    if speaker.support(somewhere).shape[1] != estimator.n_clusters_:
+        raise ValueError("its estimator has another number of clusters")
+    check_length("known", remote.known, (len(remote.known), estimator._seen(somewhere).shape[1]))
+
+
+_SORTED = array(1, low=-np.inf, finite=False)
+
+
+def _scores(where: str, value: Any) -> None:
+    _SORTED(where, value)
+    if np.isnan(value).any() or (np.diff(value) < 0).any():
+        raise ValueError(f"{where} must be numbers in ascending order")
+
+
+#: The classes inside models of these estimators, and what their fields must be.
+PARTS = [
+    Part(BoxTree, {"rows": array(2, "f", low=-1e150, high=1e150)}, _told_by_tree, _make_tree),
+    Part(CrispEvidence, {"focal_sets": _SETS, "codes": array(1, "i", low=0)}),
+    Part(SoftEvidence, {"focal_sets": _SETS, "denials": array(2, low=-1e-6, high=SHARES)}),
+    Part(ENNParameters, {"prototypes": array(2), "eta": array(1), "beta": array(2), "xi": array(1)}),
+    Part(RBFParameters, {"prototypes": array(2), "gamma": array(1), "weights": array(2)}),
+    Part(CredalPartition, {"masses": array(2, low=0, high=SHARES), "focal_sets": _SETS}, made=_make_partition),
+    Part(
+        Landmarks,
+        {
+            "known": listed(instance(CredalPartition), fewest=1),
+            "masses": array(2, low=0, high=SHARES),
+            "focal_sets": _SETS,
+            "rule": text("average", "dempster", "dubois_prade"),
+        },
+    ),
+    Part(
+        EnsembleModel,
+        {"clusterers": listed(_estimator, fewest=1), "landmarks": instance(Landmarks)},
+        nested=True,
+    ),
+    Part(Speaker, {"estimator": _estimator, "known": instance(type(None)), "n_neighbors": whole(1)}, nested=True),
+    Part(Scores, {"values": _scores, "n_samples": whole(1)}),
+    Part(
+        Remoteness,
+        {
+            "known": array(2),
+            "usual": array(1, low=0),
+            "scores": instance(Scores),
+            "n_neighbors": whole(1),
+        },
+    ),
+]
+#: These estimators.
+OTHERS = (
+    Contents(
+        EvidentialKNNClassifier,
+        _CLASSIFIER
+        | {
+            "_evidence": instance(CrispEvidence, SoftEvidence),
+            "_tree": instance(BoxTree),
+            "_n_samples": whole(1),
+            "gamma_": array(1, low=0),
+        },
+        DESCENT,
+        _agree_on_evidence,
+    ),
+    Contents(
+        EvidentialNeuralClassifier,
+        _NETWORK | {"_network": instance(ENNParameters)},
+        DESCENT | {"memberships_": array(2), "strengths_": array(1)},
+        _agree_on_network,
+    ),
+    Contents(
+        EvidentialRBFClassifier,
+        _NETWORK | {"_network": instance(RBFParameters), "weights_": array(2)},
+        DESCENT,
+        _agree_on_network,
+    ),
+    Contents(
+        ParsimoniousGaussianMixture,
+        N_FEATURES | {"weights_": array(1, low=0, high=SHARES), "means_": array(2), "covariances_": array(3)},
+        FEATURE_NAMES
+        | {
+            "model_": text(*MULTIVARIATE, *ONE_DIMENSIONAL),
+            "n_components_": whole(1),
+            "variance_floor_": array(1, low=0),
+            "n_parameters_": whole(1),
+            "bic_": ANY_NUMBER,
+            "bic_table_": array(2, finite=False),
+            "covariance_models_": listed(text(), fewest=1),
+            "component_numbers_": listed(whole(1), fewest=1),
+            "lower_bound_": ANY_NUMBER,
+            "log_likelihood_history_": array(1, finite=False),
+            "n_iter_": whole(),
+            "converged_": flag,
+            "_interrupted": flag,
+        },
+        _agree_on_mixture,
+    ),
+    Contents(
+        CredalEnsemble,
+        N_FEATURES | {"focal_sets_": _SETS, "_model": instance(EnsembleModel)},
+        DESCENT | {"n_clusters_": whole(1)},
+        _agree_on_members,
+        nested=frozenset({"clusterers"}),
+        made=_make_ensemble,
+    ),
+    Contents(
+        ConformalClusterer,
+        N_FEATURES
+        | {
+            "focal_sets_": _SETS,
+            "_speaker": instance(Speaker),
+            "_scores": instance(Scores),
+            "_remoteness": instance(Remoteness),
+            "n_clusters_": whole(1),
+        },
+        FEATURE_NAMES | {"n_calibration_": whole(1), "coverage_": optional(number(0, 1))},
+        _agree_on_sets,
+        nested=frozenset({"estimator"}),
+        made=_make_conformal,
+    ),
+)
+
+__all__ = ["OTHERS", "PARTS"]

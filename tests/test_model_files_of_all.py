@@ -1,0 +1,329 @@
+"""Files of every public estimator, and of pipelines from a raw table to a result: the same bits after loading."""
+
+import inspect
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+
+import evlearn
+from evlearn import (
+    CredalPartition,
+    classify,
+    cluster,
+    conformal,
+    ensemble,
+    metric_learning,
+    mixture,
+    model_contents,
+)
+from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.cluster import CCM, ECM, MergedMixture
+from evlearn.conformal import ConformalClusterer
+from evlearn.datasets import make_fourclass
+from evlearn.ensemble import CredalEnsemble
+from evlearn.mixture import ParsimoniousGaussianMixture
+
+X, y = make_fourclass(120, random_state=0)
+NEW = make_fourclass(50, random_state=1)[0]
+WORDS = np.array(["a", "b", "c", "d"])[y]
+MODELS = {
+    "k nearest neighbours": EvidentialKNNClassifier(),
+    "evidential network": EvidentialNeuralClassifier(2, random_state=0, max_iter=30),
+    "radial basis functions": EvidentialRBFClassifier(random_state=0, max_iter=30),
+    "mixture": ParsimoniousGaussianMixture(range(2, 5), covariance_models=["EEE", "VVI"], random_state=0),
+    "merged mixture": MergedMixture(3, random_state=0),
+    "ensemble": CredalEnsemble([KMeans(4), ECM(4), GaussianMixture(4, covariance_type="tied")], random_state=0),
+    "ensemble of one kind": CredalEnsemble(KMeans(6), n_members=3, n_clusters=4, rule="dempster", random_state=0),
+    "ensemble of pipelines": CredalEnsemble([make_pipeline(StandardScaler(), ECM(4)), KMeans(4)], random_state=0),
+    "conformal": ConformalClusterer(KMeans(4), n_replications=3, random_state=0),
+    "conformal pipeline": ConformalClusterer(
+        make_pipeline(PCA(1), GaussianMixture(3)), n_replications=3, random_state=0
+    ),
+    "principal components": make_pipeline(PCA(1, whiten=True), CCM(3, random_state=0)),
+    "singular values": make_pipeline(TruncatedSVD(1, random_state=0), CCM(3, random_state=0)),
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.json"
+
+
+def again(model, path):
+    evlearn.save_model(model, path)
+    return evlearn.load_model(path)
+
+
+def quietly(model, *data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(*data)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_says_the_same_bits(name, path):
+    model = quietly(MODELS[name], X, WORDS)
+    loaded = again(model, path)
+    assert type(loaded) is type(model)
+    said, before = evlearn.predict_mass(loaded, NEW), evlearn.predict_mass(model, NEW)
+    assert np.array_equal(said.masses, before.masses)
+    assert said.focal_sets == before.focal_sets
+    assert np.array_equal(loaded.predict(NEW), model.predict(NEW))
+    if hasattr(model, "predict_set"):
+        assert np.array_equal(loaded.predict_set(NEW), model.predict_set(NEW))
+    assert loaded.get_params().keys() == model.get_params().keys()
+
+
+def test_soft_labels_are_kept(path):
+    soft = CredalPartition.from_fuzzy(np.random.default_rng(0).dirichlet(np.ones(3), size=len(X)))
+    model = EvidentialKNNClassifier().fit(X, soft)
+    assert again(model, path).predict_mass(NEW) == model.predict_mass(NEW)
+
+
+def test_a_network_is_kept_as_numbers(path):
+    pytest.importorskip("torch")
+    from evlearn.neural import NNEVCLUS
+
+    for options in ({}, {"network": [7, 5], "dtype": "float32", "standardize": False}):
+        model = quietly(NNEVCLUS(3, max_iter=5, random_state=0, **options), X)
+        assert again(model, path).predict_mass(NEW) == model.predict_mass(NEW)
+    with pytest.raises(TypeError, match=r"OneClassSVM.*use joblib.dump"):
+        evlearn.save_model(quietly(NNEVCLUS(3, max_iter=2, outlier_model="svm", random_state=0), X), path)
+
+
+# A raw table
+
+
+def customers(n, seed):
+    random = np.random.default_rng(seed)
+    group = random.integers(3, size=n)
+    frame = pd.DataFrame(
+        {
+            "income": np.exp(random.normal(9 + group, 0.3)),
+            "age": random.integers(18, 90, size=n).astype(float),
+            "city": random.choice(np.array(["Lyon", "Oslo", "Bern"], dtype=object), size=n),
+            "member": random.random(n) < 0.4,
+            "visits": random.poisson(3 + 2 * group),
+        },
+        index=[f"customer {seed}-{k}" for k in range(n)],
+    )
+    frame.loc[random.random(n) < 0.15, "income"] = np.nan
+    frame.loc[random.random(n) < 0.15, "city"] = None
+    return frame
+
+
+TABLE, LATER = customers(150, 0), customers(60, 1)
+LATER.iloc[0, 2] = "a city that nobody has seen"
+NUMBERS = ["income", "age", "visits"]
+ENCODERS = {
+    "mean, one hot": make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), NUMBERS),
+        (OneHotEncoder(handle_unknown="ignore"), ["city", "member"]),
+    ),
+    "median with indicator": make_column_transformer(
+        (make_pipeline(SimpleImputer(strategy="median", add_indicator=True), RobustScaler()), NUMBERS),
+        (
+            make_pipeline(
+                SimpleImputer(strategy="most_frequent"),
+                OneHotEncoder(drop="if_binary", handle_unknown="ignore", sparse_output=False),
+            ),
+            ["city"],
+        ),
+    ),
+    "neighbours, ordinal": make_column_transformer(
+        (make_pipeline(KNNImputer(n_neighbors=3), MinMaxScaler()), NUMBERS),
+        (
+            make_pipeline(
+                SimpleImputer(strategy="constant", fill_value="?"),
+                OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+            ),
+            ["city"],
+        ),
+        remainder="passthrough",
+    ),
+    "selected columns": ColumnTransformer(
+        [
+            (
+                "numbers",
+                make_pipeline(SimpleImputer(), StandardScaler()),
+                make_column_selector(dtype_include="number"),
+            ),
+            ("words", "drop", ["city"]),
+        ],
+        remainder=OrdinalEncoder(),
+        verbose_feature_names_out=False,
+    ),
+    "numbers only": make_column_transformer(
+        (SimpleImputer(), [0, 1]), (StandardScaler(), slice(4, 5)), ("drop", ["city"])
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Found unknown categories")
+@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize("last", [CCM(3, random_state=0), EvidentialKNNClassifier()], ids=["clusters", "classes"])
+def test_a_pipeline_from_a_raw_table_is_kept(name, last, path):
+    target = np.digitize(TABLE["visits"], [3, 6])
+    pipeline = quietly(make_pipeline(ENCODERS[name], PCA(2), last), TABLE, target)
+    loaded = again(pipeline, path)
+    expected = evlearn.predict_mass(pipeline, LATER)
+    assert evlearn.predict_mass(loaded, LATER) == expected
+    assert expected.sample_index.equals(LATER.index)
+    assert list(loaded[0].get_feature_names_out()) == list(pipeline[0].get_feature_names_out())
+    assert list(loaded.feature_names_in_) == list(TABLE.columns)
+
+
+def test_frames_between_steps_are_no_obstacle(path):
+    pipeline = make_pipeline(SimpleImputer(), StandardScaler(), ECM(3, random_state=0)).set_output(
+        transform="pandas"
+    )
+    pipeline.fit(TABLE[NUMBERS])
+    found = evlearn.predict_mass(again(pipeline, path), LATER[NUMBERS])
+    assert np.array_equal(found.masses, evlearn.predict_mass(pipeline, LATER[NUMBERS]).masses)
+
+
+def test_steps_that_pass_everything_on_are_kept(path):
+    pipeline = make_pipeline(StandardScaler(), "passthrough", ECM(3, random_state=0)).fit(X)
+    loaded = again(pipeline, path)
+    assert list(loaded.named_steps) == list(pipeline.named_steps)
+    assert np.array_equal(loaded.predict(NEW), pipeline.predict(NEW))
+
+
+def test_of_a_search_the_best_estimator_is_kept(path):
+    search = GridSearchCV(EvidentialKNNClassifier(), {"n_neighbors": [3, 5]}, cv=2).fit(X, y)
+    loaded = again(search, path)
+    assert type(loaded) is EvidentialKNNClassifier
+    assert np.array_equal(loaded.predict(NEW), search.predict(NEW))
+
+
+def test_large_arrays_are_beside_the_file_and_belong_to_it(path):
+    data = np.random.default_rng(0).normal(size=(3000, 40))
+    model = EvidentialKNNClassifier(optimize=False).fit(data, np.arange(3000) % 3)
+    loaded = again(model, path)
+    assert loaded.predict_mass(data[:20]) == model.predict_mass(data[:20])
+    assert path.stat().st_size < 100_000
+    beside = path.with_suffix(".npz")
+    assert beside.stat().st_size < 1_000_000 + 8 * data.size
+    other = path.with_name("other.json")
+    evlearn.save_model(EvidentialKNNClassifier(optimize=False).fit(data + 1, np.arange(3000) % 3), other)
+    other.with_suffix(".npz").replace(beside)
+    with pytest.raises(ValueError, match=r"model.npz belongs to another model"):
+        evlearn.load_model(path)
+    beside.unlink()
+    with pytest.raises(ValueError, match=r"its large arrays are in model.npz, which is not beside it"):
+        evlearn.load_model(path)
+
+
+REFUSED = {
+    "a function": (make_pipeline(FunctionTransformer(np.abs), ECM(2)), "got FunctionTransformer"),
+    "rare categories": (
+        make_pipeline(OneHotEncoder(min_frequency=2, handle_unknown="ignore", sparse_output=False), ECM(2)),
+        r"OneHotEncoder.min_frequency must",
+    ),
+    "a member that cannot predict": (
+        CredalEnsemble([AgglomerativeClustering(2), KMeans(2)]),
+        "got AgglomerativeClustering",
+    ),
+    "weights of transformers": (
+        make_pipeline(ColumnTransformer([("a", StandardScaler(), [0])], transformer_weights={"a": 2}), ECM(2)),
+        "transformer_weights",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_file_cannot_hold_is_refused_with_a_way_out(name, path):
+    model, reason = REFUSED[name]
+    with pytest.raises(TypeError, match=rf"{reason}.*use joblib.dump"):
+        evlearn.save_model(quietly(model, X.round(), y), path)
+    assert not path.exists()
+
+
+def public_estimators():
+    for package in (classify, cluster, conformal, ensemble, metric_learning, mixture):
+        for name in package.__all__:
+            one = getattr(package, name)
+            if inspect.isclass(one) and hasattr(one, "fit"):
+                yield name
+
+
+@pytest.mark.parametrize("name", [*public_estimators(), "NNEVCLUS"])
+def test_every_public_estimator_has_files(name):
+    if name == "NNEVCLUS":
+        pytest.importorskip("torch")
+    assert model_contents.contents_of(name).estimator.__name__ == name
+
+
+@pytest.mark.parametrize("name", [one for one, model in MODELS.items() if not hasattr(model, "steps")])
+def test_all_that_a_fit_learns_is_written_or_about_the_training_set(name):
+    model = quietly(MODELS[name], X, y)
+    contents = model_contents.ESTIMATORS[type(model).__name__]
+    known = {*contents.required, *contents.others, *model_contents.OF_TRAINING_OBJECTS, *model.get_params()}
+    of_members = {"clusterers_", "partitions_", "estimator_"}  # made again, or about the training set
+    of_samples = {"p_values_", "outlier_p_values_", "doubt_"}
+    assert vars(model).keys() <= known | of_members | of_samples
+
+
+# What others may write
+
+
+def changed(path, change):
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def part(document, name):
+    for key, value in document.items() if isinstance(document, dict) else enumerate(document):
+        if key == name:
+            return value
+        if isinstance(value, (dict, list)):
+            found = part(value, name)
+            if found is not None:
+                return found
+    return None
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda d: part(d, "transformers")[0].__setitem__(2, ["income"]), "not for as many columns"),
+        (lambda d: part(d, "transformers")[0].__setitem__(2, ["income", "age", "nobody"]), "cannot|nobody|broken"),
+        (lambda d: part(d, "transformers")[1].__setitem__(0, part(d, "transformers")[0][0]), "names of their own"),
+        (lambda d: part(d, "transformers")[1].__setitem__(1, "run"), "one of"),
+        (lambda d: part(d, "transformers")[1][1]["estimator"].update({"class": "Popen"}), "its class is 'Popen'"),
+        (lambda d: part(d, "categories_").__setitem__(0, {"objects": []}), "some for each feature"),
+        (lambda d: part(d, "categories_").append({"objects": ["x"]}), "some for each feature"),
+        (lambda d: part(d, "statistics_")["array"].update(shape=[2], values=[1.0, 2.0]), "must have shape"),
+        (lambda d: d["steps"][0]["learned"].update(n_features_in_=10**7), "too large"),
+        (lambda d: d["steps"][0]["learned"].update(n_features_in_=3), "a name for each feature"),
+        (
+            lambda d: d["steps"][1]["parameters"].update(metric={"estimator": {"class": "KMeans"}}),
+            "names the class",
+        ),
+        (lambda d: d.update(beside="0" * 64), "which is not beside it"),
+    ],
+)
+def test_a_table_that_does_not_fit_together_is_refused(change, reason, path):
+    evlearn.save_model(make_pipeline(ENCODERS["mean, one hot"], CCM(3, random_state=0)).fit(TABLE), path)
+    changed(path, change)
+    with pytest.raises(ValueError, match=rf"^model.json is not a model that can be read: .*({reason})"):
+        evlearn.load_model(path)
