@@ -33,6 +33,7 @@ from evlearn import (
     metric_learning,
     mixture,
     model_contents,
+    preprocessing,
 )
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.cluster import CCM, ECM, MergedMixture
@@ -40,6 +41,7 @@ from evlearn.conformal import ConformalClusterer
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
 from evlearn.mixture import ParsimoniousGaussianMixture
+from evlearn.preprocessing import TableEncoder
 
 X, y = make_fourclass(120, random_state=0)
 NEW = make_fourclass(50, random_state=1)[0]
@@ -98,6 +100,7 @@ def test_soft_labels_are_kept(path):
     assert again(model, path).predict_mass(NEW) == model.predict_mass(NEW)
 
 
+@pytest.mark.slow
 def test_a_network_is_kept_as_numbers(path):
     pytest.importorskip("torch")
     from evlearn.neural import NNEVCLUS
@@ -122,6 +125,8 @@ def customers(n, seed):
             "city": random.choice(np.array(["Lyon", "Oslo", "Bern"], dtype=object), size=n),
             "member": random.random(n) < 0.4,
             "visits": random.poisson(3 + 2 * group),
+            "since": np.datetime64("2020-01-01") + random.integers(2000, size=n).astype("timedelta64[D]"),
+            "grade": pd.Categorical(random.choice(["low", "high"], size=n), ["low", "high"], ordered=True),
         },
         index=[f"customer {seed}-{k}" for k in range(n)],
     )
@@ -157,6 +162,7 @@ ENCODERS = {
             ),
             ["city"],
         ),
+        ("drop", ["since", "grade"]),
         remainder="passthrough",
     ),
     "selected columns": ColumnTransformer(
@@ -167,6 +173,8 @@ ENCODERS = {
                 make_column_selector(dtype_include="number"),
             ),
             ("words", "drop", ["city"]),
+            ("grades", OrdinalEncoder(), ["grade"]),
+            ("dates", "drop", ["since"]),
         ],
         remainder=OrdinalEncoder(),
         verbose_feature_names_out=False,
@@ -175,6 +183,17 @@ ENCODERS = {
         (SimpleImputer(), [0, 1]), (StandardScaler(), slice(4, 5)), ("drop", ["city"])
     ),
 }
+
+
+@pytest.mark.parametrize("missing", ["impute", "keep"])
+def test_an_encoder_of_tables_is_kept(missing, path):
+    encoder = TableEncoder(missing=missing, drop=["member"], weights={"age": 2.0}).fit(TABLE)
+    loaded = again(encoder, path)
+    assert np.array_equal(loaded.transform(LATER), encoder.transform(LATER), equal_nan=True)
+    assert loaded.describe() == encoder.describe()
+    assert loaded.get_params() == encoder.get_params()
+    pipeline = make_pipeline(TableEncoder(missing="impute"), CCM(3, random_state=0)).fit(TABLE)
+    assert evlearn.predict_mass(again(pipeline, path), LATER) == evlearn.predict_mass(pipeline, LATER)
 
 
 @pytest.mark.filterwarnings("ignore:Found unknown categories")
@@ -258,7 +277,7 @@ def test_what_a_file_cannot_hold_is_refused_with_a_way_out(name, path):
 
 
 def public_estimators():
-    for package in (classify, cluster, conformal, ensemble, metric_learning, mixture):
+    for package in (classify, cluster, conformal, ensemble, metric_learning, mixture, preprocessing):
         for name in package.__all__:
             one = getattr(package, name)
             if inspect.isclass(one) and hasattr(one, "fit"):

@@ -3,9 +3,10 @@
 A file holds the name of the class, its parameters, and what `fit` learned but for the masses and labels of the
 training set, which are the business of `CredalPartition.save`. Values that JSON does not know are objects with a
 single key: ``{"array": ...}``, ``{"objects": ...}``, ``{"tuple": ...}``, ``{"float": "inf"}``,
-``{"focal sets": ...}``, ``{"estimator": ...}`` for one inside another, and ``{"ClassName": fields}`` for the few
-classes that `evlearn.model_contents` lists. Reading makes nothing else, and takes no word from the file on how to
-run: paths and numbers of workers are those of whoever reads it. Large arrays are in an archive beside the file.
+``{"focal sets": ...}``, ``{"fields": ...}``, ``{"estimator": ...}`` for one inside another, and
+``{"ClassName": fields}`` for the few classes that `evlearn.model_contents` lists. Reading makes nothing else, and
+takes no word from the file on how to run: paths and numbers of workers are those of whoever reads it. Large arrays
+are in an archive beside the file.
 """
 
 import hashlib
@@ -239,6 +240,8 @@ class _Writing:
             return [self.value(one, where) for one in value]
         if isinstance(value, np.ndarray):
             return self._array(value, where)
+        if isinstance(value, dict) and all(type(key) is str for key in value):
+            return {"fields": {key: self.value(one, f"{where}.{key}") for key, one in value.items()}}
         if isinstance(value, FocalSets):
             return _encode_sets(value, where)
         if isinstance(value, BaseEstimator):
@@ -390,6 +393,8 @@ class _Reading:
             return float(content)
         if kind in ("tuple", "objects"):
             return self._several(kind, where, content, parts=parts, nested=nested)
+        if kind == "fields" and isinstance(content, dict):
+            return {key: self.value(one, f"{where}.{key}", parts=False) for key, one in content.items()}
         if kind == "focal sets":
             return _decode_sets(where, content)
         if kind == "estimator" and nested:

@@ -7,11 +7,11 @@ without bounds, so whatever reaches it is checked here, or in the `__post_init__
 import importlib
 from typing import Any
 
-from evlearn.model_contents import clusterers, others, scikit_learn
+from evlearn.model_contents import clusterers, others, scikit_learn, tables
 from evlearn.model_contents.contents import OF_TRAINING_OBJECTS, Contents, Part
 from evlearn.model_contents.scikit_learn import n_features_out
 
-_TRANSFORMERS = (*clusterers.TRANSFORMERS, *scikit_learn.TRANSFORMERS)
+_TRANSFORMERS = (*clusterers.TRANSFORMERS, *scikit_learn.TRANSFORMERS, *tables.TABLES)
 _ALL = (*clusterers.CLUSTERERS, *others.OTHERS, *_TRANSFORMERS, *scikit_learn.CLUSTERERS)
 
 #: The estimators that have files, by name, but for those of torch.
