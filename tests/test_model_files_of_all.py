@@ -36,12 +36,12 @@ from evlearn import (
     preprocessing,
 )
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
-from evlearn.cluster import CCM, ECM, MergedMixture
+from evlearn.cluster import CCM, ECM, EVCLUS, MergedMixture
 from evlearn.conformal import ConformalClusterer
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
 from evlearn.mixture import ParsimoniousGaussianMixture
-from evlearn.preprocessing import TableEncoder
+from evlearn.preprocessing import GowerDistances, TableEncoder
 
 X, y = make_fourclass(120, random_state=0)
 NEW = make_fourclass(50, random_state=1)[0]
@@ -194,6 +194,12 @@ def test_an_encoder_of_tables_is_kept(missing, path):
     assert loaded.get_params() == encoder.get_params()
     pipeline = make_pipeline(TableEncoder(missing="impute"), CCM(3, random_state=0)).fit(TABLE)
     assert evlearn.predict_mass(again(pipeline, path), LATER) == evlearn.predict_mass(pipeline, LATER)
+
+
+def test_dissimilarities_of_tables_are_kept(path):
+    model = make_pipeline(GowerDistances(weights={"age": 2}), EVCLUS(3, metric="precomputed", random_state=0))
+    model.fit(TABLE)
+    assert evlearn.predict_mass(again(model, path), LATER) == evlearn.predict_mass(model, LATER)
 
 
 @pytest.mark.filterwarnings("ignore:Found unknown categories")

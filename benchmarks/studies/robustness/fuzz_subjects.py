@@ -38,7 +38,7 @@ from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
 from evlearn.mixture import ParsimoniousGaussianMixture
-from evlearn.preprocessing import TableEncoder
+from evlearn.preprocessing import GowerDistances, TableEncoder
 from evlearn.utils import checkpoints
 from evlearn.utils.checkpoints import _digest
 
@@ -129,6 +129,10 @@ MODELS = {
         TABLE,
     ),
     "TableEncoder": (make_pipeline(TableEncoder(missing="impute"), CCM(2, random_state=0)), TABLE),
+    "GowerDistances": (
+        make_pipeline(GowerDistances(), EVCLUS(2, metric="precomputed", random_state=0)),
+        TABLE,
+    ),
     "NNEVCLUS": (None, X),
     "pipeline of scalers": (make_pipeline(StandardScaler(), MinMaxScaler(), CCM(2, random_state=0)), X),
     "pipeline of features": (

@@ -1,10 +1,21 @@
-"""What a model file may hold of TableEncoder: what it has learned of each column."""
+"""What a model file may hold of transformers of tables: what they have learned of each column."""
 
 from typing import Any
 
 from evlearn.model_contents.contents import FEATURE_NAMES, N_FEATURES, POSITIVE, Contents, listed
-from evlearn.preprocessing import TableEncoder
-from evlearn.utils.stored_values import Check, check_keys, flag, number, optional, shortened, text, whole
+from evlearn.preprocessing import GowerDistances, TableEncoder
+from evlearn.utils.stored_values import (
+    Check,
+    array,
+    check_keys,
+    check_length,
+    flag,
+    number,
+    optional,
+    shortened,
+    text,
+    whole,
+)
 
 _NUMBERS: dict[str, Check] = {
     "transform": text("none", "log"),
@@ -52,16 +63,33 @@ def _column(where: str, value: Any) -> None:
         raise ValueError(f"{where}.frequencies must have one for each category")
 
 
-def _make_encoder(estimator: Any, learned: dict[str, Any]) -> Any:
-    names = [one["column"] for one in learned["columns_"]]
-    known = learned.get("feature_names_in_")
-    if len(names) != learned["n_features_in_"] or len(set(names)) != len(names):
+def _agree_on_columns(estimator: Any) -> list[str]:
+    """The columns that features come from, if all that is told of columns agrees."""
+    names = [one["column"] for one in estimator.columns_]
+    known = estimator.__dict__.get("feature_names_in_")
+    if len(names) != estimator.n_features_in_ or len(set(names)) != len(names):
         raise ValueError("columns_ must tell of each column once")
     if known is not None and list(known) != names:
         raise ValueError("feature_names_in_ must be the names of columns_")
+    found = [one["column"] for one in estimator.columns_ for _ in one["features"]]
+    if not found:
+        raise ValueError("columns_ must have at least one feature")
+    return found
+
+
+def _agree_on_encoder(estimator: Any) -> None:
     estimator._check_parameters()
-    estimator._publish(learned["columns_"], known is not None)
-    return estimator
+    columns = _agree_on_columns(estimator)
+    if list(estimator.feature_columns_) != columns or len(estimator.feature_categories_) != len(columns):
+        raise ValueError("feature_columns_ and feature_categories_ must be about the features of columns_")
+
+
+def _agree_on_rows(estimator: Any) -> None:
+    _agree_on_columns(estimator)
+    used = [one for one in estimator.columns_ if one["features"]]
+    if not len(estimator.rows_):
+        raise ValueError("rows_ must not be empty")
+    check_length("rows_", estimator.rows_, (len(estimator.rows_), len(used)))
 
 
 def _weights(where: str, value: Any) -> None:
@@ -71,26 +99,32 @@ def _weights(where: str, value: Any) -> None:
         POSITIVE(f"{where}[{name!r}]", weight)
 
 
-#: The encoder of tables.
+_CHOICES: dict[str, Check] = {
+    "categorical": optional(listed(text())),
+    "drop": optional(listed(text())),
+    "weights": optional(_weights),
+}
+_COLUMNS: dict[str, Check] = N_FEATURES | {"columns_": listed(_column, fewest=1)}
+#: Transformers of tables.
 TABLES = (
     Contents(
         TableEncoder,
-        N_FEATURES | {"columns_": listed(_column, fewest=1)},
+        _COLUMNS | {"feature_columns_": array(1, "O"), "feature_categories_": listed(optional(text()))},
         FEATURE_NAMES,
-        parameters={
+        _agree_on_encoder,
+        _CHOICES
+        | {
             "missing": text("keep", "impute"),
             "scaling": text("auto", "standard"),
             "max_categories": whole(2),
-            "categorical": optional(listed(text())),
-            "drop": optional(listed(text())),
-            "weights": optional(_weights),
         },
-        told=lambda encoder: {
-            name: value
-            for name, value in vars(encoder).items()
-            if name in ("n_features_in_", "feature_names_in_", "columns_")
-        },
-        made=_make_encoder,
+    ),
+    Contents(
+        GowerDistances,
+        _COLUMNS | {"rows_": array(2, finite=False), "mean_": number(0, finite=False)},
+        FEATURE_NAMES,
+        _agree_on_rows,
+        _CHOICES,
     ),
 )
 
