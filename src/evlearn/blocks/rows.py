@@ -32,6 +32,8 @@ class Rows(ABC):
         The names of the columns, where there are any.
     in_memory : bool
         Whether the rows are an array in memory, or a memory map, as the user gave it.
+    has_gaps : bool
+        Whether some cells are missing, which they may be only in memory.
     """
 
     n_rows: int
@@ -39,6 +41,7 @@ class Rows(ABC):
     dtype: np.dtype[Any]
     feature_names: Any
     in_memory: bool
+    has_gaps: bool = False
 
     @abstractmethod
     def align(self, weights: ArrayLike) -> Any:
@@ -133,6 +136,8 @@ class ArrayRows(Rows):
         The temporary file that holds the rows, to be removed with them.
     folder : str, path or None, default=None
         Where temporary files are made.
+    has_gaps : bool, default=False
+        Whether some cells are missing.
     """
 
     def __init__(
@@ -142,7 +147,9 @@ class ArrayRows(Rows):
         feature_names: NDArray[Any] | None = None,
         scratch: Scratch | None = None,
         folder: str | os.PathLike[str] | None = None,
+        has_gaps: bool = False,
     ) -> None:
+        self.has_gaps = has_gaps
         self.n_rows, self.n_features = source.shape
         self.dtype = np.dtype(source.dtype)
         self.feature_names = feature_names
@@ -274,7 +281,10 @@ def check_finite(block: Any, weights: Any = None) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         total = block.sum(dtype=np.float64)
     if not np.isfinite(total) and not np.isfinite(block).all():
-        raise ValueError("Input X contains NaN or infinity; fill or drop these rows first.")
+        raise ValueError(
+            "Input X contains NaN or infinity. Fill or drop these rows first; missing values count as doubt only "
+            "in data that are in memory."
+        )
 
 
 def run_tasks(tasks: list[Any], n_jobs: int | None) -> list[Any]:

@@ -5,15 +5,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import validate_data
 
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import is_elsewhere
+from evlearn.cluster.gaps import Gaps
 from evlearn.exceptions import ScaleWarning
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import digest_of_data, with_names_of
 from evlearn.preprocessing.description import plain
 from evlearn.utils.convergence import warn_caller
+from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_range, refuse_remote
 
@@ -30,6 +31,10 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     focal_sets_: FocalSets
     masses_: FloatArray
     labels_: IntArray
+
+    #: Whether missing values are doubt, and not refused.
+    _takes_gaps = False
+    _gaps: Gaps | None
 
     #: Whether `predict_mass` says of training samples what `fit` said: then nobody need know them again.
     _predicts_its_fit = False
@@ -110,11 +115,34 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.allow_nan = self._takes_gaps and not self._precomputed
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         # Not n_features_in_, which is set before anything is learned.
         return "focal_sets_" in self.__dict__
+
+    # Missing values
+
+    def _filled(self, numbers: Numbers, n_components: int) -> FloatArray:
+        """Samples to learn from; where cells are missing, what is learned about these is kept."""
+        self._gaps = Gaps.learn(numbers.data, n_components) if numbers.has_gaps else None
+        return numbers.data if self._gaps is None else self._gaps.fill(numbers.data)
+
+    def _learn_gaps(self, data: FloatArray, n_components: int) -> None:
+        """After a fit to complete samples: what new samples with gaps may look like."""
+        if self._gaps is None:
+            self._gaps = Gaps.learn(data, n_components, self.__dict__.get("labels_"))
+
+    def _known_gaps(self) -> Gaps:
+        gaps: Gaps | None = self.__dict__.get("_gaps")
+        if gaps is None:
+            raise ValueError(
+                f"Input X contains NaN, and this {type(self).__name__} does not know what samples with gaps may "
+                "look like: it was fitted by partial_fit, to data that are not in memory, or by an older release. "
+                "Fit it to an array or a frame, or put an imputer such as sklearn.impute.KNNImputer before it."
+            )
+        return gaps
 
     def _publish(self, partition: CredalPartition) -> None:
         self.credal_partition_ = partition
@@ -141,9 +169,7 @@ def read_in_memory(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
         name = type(estimator).__name__
         raise ValueError(f"{name} needs data in memory, and X is {type(X).__name__}; give an array or a frame.")
     # In double precision: some clusterers predict only for rows in the precision they were fitted to.
-    data: FloatArray = validate_data(
-        estimator, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1
-    )
+    data = read_numbers(estimator, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1).data
     check_range("X", data, fitting=reset)
     if reset:
         refuse_remote("X", data)  # most clusterers know no outliers

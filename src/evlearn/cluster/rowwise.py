@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
 from evlearn.blocks import ArrayRows, Rows, open_rows
@@ -16,11 +16,13 @@ from evlearn.blocks.dask_rows import DaskRows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out, make_target
 from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.gaps import GapModel
 from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.files import naming
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import BoolArray, DaskLike, DataLike, FloatArray, IntArray, PathLike
 
 # Rows that are compared with known samples at a time.
@@ -179,15 +181,16 @@ class RowwiseClusterer(EvidentialClusterer):
 
     # The data
 
-    def _read(self, X: Any, *, reset: bool) -> Any:
+    def _read(self, X: Any, *, reset: bool) -> Numbers:
         """An array in memory, checked."""
-        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
+        kinds = [np.float64, np.float32]
+        return read_numbers(self, X, reset=reset, takes_gaps=self._takes_gaps, dtype=kinds)
 
     @contextmanager
     def _opened(self, X: Any, *, reset: bool) -> Iterator[Rows]:
         """Rows of X, with temporary files for as long as they are needed."""
         elsewhere = is_elsewhere(X)
-        rows = open_rows(X, n_jobs=self.n_jobs) if elsewhere else ArrayRows(self._read(X, reset=reset))
+        rows = open_rows(X, n_jobs=self.n_jobs) if elsewhere else _rows_of(self._read(X, reset=reset))
         try:
             if elsewhere:
                 _check_features(self, rows, reset)
@@ -215,19 +218,23 @@ class RowwiseClusterer(EvidentialClusterer):
             self._no_masses = f"the masses are in {os.fspath(partition)}"
 
     def _masses(self, rows: Rows, out: PathLike | None) -> Any:
-        model = self._model
-        shape = (len(rows), len(self.focal_sets_))
+        model = self._model_for(rows)
+        shape = (len(rows), len(model.focal_sets))
         if isinstance(rows, DaskRows) and out is None:
             return rows.lazy(model.assign, shape[1], rows.dtype)
         with nullcontext() if out is None else naming(out):
-            target = make_target(out, shape, rows.dtype, self.focal_sets_.labels)
+            target = make_target(out, shape, rows.dtype, model.focal_sets.labels)
             try:
                 rows.write(model.assign, target, n_jobs=self.n_jobs)
                 masses = target.finish()
             except BaseException:
                 target.abandon()
                 raise
-        return masses if isinstance(masses, Path) else CredalPartition(masses, self.focal_sets_, validate=False)
+        return masses if isinstance(masses, Path) else CredalPartition(masses, model.focal_sets, validate=False)
+
+    def _model_for(self, rows: Rows) -> Any:
+        """The model; for rows with gaps the one that knows what to make of these."""
+        return GapModel(self._model, self._known_gaps()) if rows.has_gaps else self._model
 
     def _view(self, X: Any, method: str, dtype: Any, rule: Any = "plausibility") -> Any:
         check_is_fitted(self)
@@ -235,7 +242,7 @@ class RowwiseClusterer(EvidentialClusterer):
             return self._viewed(rows, method, dtype, rule)
 
     def _viewed(self, rows: Rows, method: str, dtype: Any, rule: Any = "plausibility") -> Any:
-        view = _View(self._model, method, rule)
+        view = _View(self._model_for(rows), method, rule)
         if isinstance(rows, DaskRows):
             n_columns = None if method == "to_hard" else self.focal_sets_.frame_size
             return rows.lazy(view, n_columns, rows.dtype if dtype is None else dtype)
@@ -262,6 +269,10 @@ class _View:
             return np.empty(shape, dtype=masses.dtype)
         found = getattr(CredalPartition(masses, self.model.focal_sets, validate=False), self.method)(self.rule)
         return found.candidates if isinstance(found, Verdict) else found
+
+
+def _rows_of(numbers: Numbers) -> ArrayRows:
+    return ArrayRows(numbers.data, has_gaps=numbers.has_gaps)
 
 
 def _check_features(estimator: Any, rows: Rows, reset: bool) -> None:

@@ -21,6 +21,7 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
+from evlearn.utils.reading import Numbers
 from evlearn.utils.typing import ClustererLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_flag, check_integer, check_real
 
@@ -180,7 +181,7 @@ class CredalEnsemble(RowwiseClusterer):
             The fitted estimator.
         """
         self._check_parameters()
-        data = self._read(X, reset=True)
+        data = self._read(X, reset=True).data
         random = check_random_state(self.random_state)
         self._fit_members(data, random)
         sets = choose_sets(self.partitions_, self.focal_sets, self.n_clusters, self.include_omega, self.rule)
@@ -202,8 +203,8 @@ class CredalEnsemble(RowwiseClusterer):
         publish_trace(self, combined.trace, "the objective", max_iter=self.max_iter, steps="sweeps")
         return self
 
-    def _read(self, X: Any, *, reset: bool) -> FloatArray:
-        return read_in_memory(self, X, reset=reset)
+    def _read(self, X: Any, *, reset: bool) -> Numbers:
+        return Numbers(read_in_memory(self, X, reset=reset), False)
 
     def _check_parameters(self) -> None:
         listed = isinstance(self.clusterers, Sequence) and not isinstance(self.clusterers, str)

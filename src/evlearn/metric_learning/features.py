@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
 
@@ -35,12 +36,12 @@ class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Their features; Euclidean distances between these are the learned distances.
         """
         check_is_fitted(self)
-        data = validate_data(self, X, reset=False, dtype=np.float64)
+        data = read_numbers(self, X, reset=False, dtype=np.float64).data
         check_range("X", data, fitting=False)
         return np.asarray(data @ self.components_.T)
 
     def _read(self, X: Any) -> FloatArray:
-        data: FloatArray = validate_data(self, X, dtype=np.float64)
+        data = read_numbers(self, X, reset=True, dtype=np.float64).data
         check_range("X", data, fitting=True)
         refuse_remote("X", data)
         return data
@@ -82,7 +83,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Their features; Euclidean distances between these are the learned distances.
         """
         check_is_fitted(self)
-        data = validate_data(self, X, reset=False, dtype=np.float64)
+        data = read_numbers(self, X, reset=False, dtype=np.float64).data
         if self._is_precomputed():
             values = data[:, self.support_]
         else:
@@ -114,7 +115,7 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_real("coef0", self.coef0, float("-inf"))
 
     def _read(self, X: Any) -> FloatArray:
-        data: FloatArray = validate_data(self, X, dtype=np.float64)
+        data = read_numbers(self, X, reset=True, dtype=np.float64).data
         check_range("X", data, fitting=True)
         if not self._is_precomputed():
             refuse_remote("X", data)

@@ -8,6 +8,7 @@ from evlearn.belief import FocalSets, check_masses
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates, EuclideanModel, Statistics
+from evlearn.cluster.gaps import Gaps
 from evlearn.cluster.model_based.bootclus import BootstrapModel
 from evlearn.cluster.model_based.merged_mixture import MergedModel
 from evlearn.cluster.neighbors.eknnclus import NeighborModel
@@ -57,6 +58,14 @@ _INSIDE = array(2, low=-FARTHEST, high=FARTHEST)  # in the coordinates of a mode
 _SETS = instance(FocalSets)
 
 
+def _covariance(where: str, value: Any) -> None:
+    array(2)(where, value)
+    quadratic_forms(where, value[None])
+    sizes = np.linalg.eigvalsh(value)
+    if sizes.size and not sizes[0] > 1e-14 * sizes[-1]:
+        raise ValueError(f"{where} must be a covariance matrix, and is singular")
+
+
 # Parts of models
 
 #: The classes inside models of clusterers, and what their fields must be.
@@ -64,6 +73,17 @@ PARTS = [
     Part(one, checks)
     for one, checks in (
         (Coordinates, {"centre": array(1), "scale": _SQUARABLE}),
+        (
+            Gaps,
+            {
+                "centre": array(1),
+                "scale": array(1, low=np.finfo(float).tiny),
+                "shares": array(1, low=np.finfo(float).tiny, high=1 + 1e-4),
+                "means": array(2, low=-1e6, high=1e6),
+                "covariance": _covariance,
+                "noise": array(2, low=-1e9, high=1e9),
+            },
+        ),
         (
             SetCosts,
             {
@@ -338,7 +358,14 @@ _KERNELS: dict[str, Check] = N_FEATURES | {
 def _clusterer(
     estimator: Any, model: tuple[type, ...], others: dict[str, Check], agree: Any, **required: Check
 ) -> Contents:
-    return Contents(estimator, _CLUSTERER | {"_model": instance(*model)} | required, others, agree)
+    def agree_on_all(estimator: Any) -> None:
+        agree(estimator)
+        gaps = estimator.__dict__.get("_gaps")
+        if gaps is not None:
+            check_features(estimator, len(gaps.centre))
+
+    known = others | {"_gaps": optional(instance(Gaps))}
+    return Contents(estimator, _CLUSTERER | {"_model": instance(*model)} | required, known, agree_on_all)
 
 
 _TRAINING = optional(array(2))

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
 from evlearn.belief.focal_sets import FocalSetsLike
@@ -42,7 +41,8 @@ from evlearn.neural.training import Batches, Best, known_loss, own_draws, train_
 from evlearn.utils.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Trace, publish_trace, whole_or_nothing
 from evlearn.utils.parallel import SharedLimit
-from evlearn.utils.typing import DataLike, EstimatorLike, FloatArray, Metric, NumbersLike, RandomSeed
+from evlearn.utils.reading import Numbers, read_numbers
+from evlearn.utils.typing import DataLike, EstimatorLike, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
 
 _WHOLE_UP_TO, _WHOLE_AT_MOST = 1000, 20_000
@@ -352,15 +352,15 @@ class NNEVCLUS(RowwiseClusterer):
             )
         check_out(self.masses_file, "masses_file")
 
-    def _read(self, X: Any, *, reset: bool) -> FloatArray:
-        data: FloatArray = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
-        )
+    def _read(self, X: Any, *, reset: bool) -> Numbers:
+        kinds, least = [np.float64, np.float32], 2 if reset else 1
+        numbers = read_numbers(self, X, reset=reset, dtype=kinds, ensure_min_samples=least)
         if not self._precomputed:
-            return data
+            return numbers
+        data = numbers.data
         check_range("X", data.astype(np.float64, copy=False), fitting=reset)
         check_dissimilarities(data, square=reset)
-        return symmetric_dissimilarities(data) if reset else data
+        return Numbers(symmetric_dissimilarities(data) if reset else data, False)
 
     # The training
 

@@ -209,7 +209,7 @@ class BPEC(PrototypeClusterer):
         check_out(self.masses_file, "masses_file")
         with one_blas_thread(), self._opened(X, reset=True) as rows:
             fit = PrototypeFit.begin(self, rows, None)
-            self._publish_fit(fit, fit.run())
+            self._publish_fit(fit, fit.run(), rows)
         self._name_samples(X)
         return self
 

@@ -28,6 +28,9 @@ class CCM(OnlineClusterer):
     Samples far from all others, up to the largest numbers, are outliers and leave the clusters where they are.
     With ``delta=inf``, where there are no outliers, data with such samples are refused.
 
+    Missing values (NaN) of data in memory become doubt: the masses of a sample with gaps are those that it would
+    have on average, and what remains open is mass on the set of all clusters.
+
     Parameters
     ----------
     n_clusters : int, default=3
@@ -124,6 +127,8 @@ class CCM(OnlineClusterer):
     array([1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0])
     """
 
+    _takes_gaps = True
+
     def __init__(
         self,
         n_clusters: int = 3,
@@ -184,8 +189,8 @@ class CCM(OnlineClusterer):
         self._check_parameters()
         check_out(self.masses_file, "masses_file")
         with one_blas_thread(), self._opened(X, reset=True) as rows:
-            fit = PrototypeFit.begin(self, rows, sample_weight)
-            self._publish_fit(fit, fit.run())
+            fit = PrototypeFit.begin(self, self._without_gaps(rows), sample_weight)
+            self._publish_fit(fit, fit.run(), rows)
         self._name_samples(X)
         return self
 

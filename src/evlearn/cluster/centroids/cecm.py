@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks import ArrayRows
@@ -29,6 +29,7 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.convergence import Trace, descend, publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_real
 
@@ -195,7 +196,7 @@ class CECM(EvidentialClusterer):
             The fitted estimator.
         """
         self._check_parameters()
-        data = validate_data(self, X, dtype=[np.float64, np.float32])
+        data = read_numbers(self, X, reset=True, dtype=[np.float64, np.float32]).data
         check_constraints(constraints, len(data))
         constraints = PairwiseConstraints() if constraints is None else constraints
         if len(data) < self.n_clusters:
@@ -244,7 +245,7 @@ class CECM(EvidentialClusterer):
             A mass function for each sample.
         """
         check_is_fitted(self)
-        data = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        data = read_numbers(self, X, reset=False, dtype=[np.float64, np.float32]).data
         return with_names_of(X, CredalPartition(self._model.assign(data), self.focal_sets_, validate=False))
 
     def _costs(self, scales: Scales, seen: Sight, places: FloatArray) -> SetCosts:

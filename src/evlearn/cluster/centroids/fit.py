@@ -215,7 +215,8 @@ def _choose(
 
 def _sets_of(method: Any, prototypes: FloatArray, sample: FloatArray, counts: FloatArray) -> FocalSets:
     squares = squared_distances(sample, prototypes)
-    return choose_focal_sets(method.focal_sets, squares, counts, include_omega=method.include_omega)
+    family = choose_focal_sets(method.focal_sets, squares, counts, include_omega=method.include_omega)
+    return family if method.__dict__.get("_gaps") is None else family.with_omega()  # where ignorance goes to
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,11 @@ class OnlineClusterer(PrototypeClusterer):
                     "focal_sets='neighbor_pairs' needs all samples at once: use fit, or list the pairs."
                 )
         with one_blas_thread(), self._opened(X, reset=first) as rows:
+            if rows.has_gaps:
+                raise ValueError(
+                    "Input X contains NaN, and partial_fit needs complete samples: use fit, or fill the gaps with "
+                    "an imputer such as sklearn.impute.SimpleImputer."
+                )
             weights = check_weights(sample_weight, rows)
             if first:
                 state = first_state(self, rows, weights)
@@ -73,6 +78,7 @@ class OnlineClusterer(PrototypeClusterer):
         share = (weight / self._seen_weight) ** _FORGETTING
         told = told * (share / total)
         self._statistics: Statistics = told if first else self._statistics * (1 - share) + told
+        self._gaps = None
         for name in _OF_A_FIT:
             self.__dict__.pop(name, None)
         self._publish_model(model.solve(self._statistics), chosen)

@@ -201,7 +201,7 @@ class BootClus(RowwiseClusterer):
             raise ValueError(
                 f"BootClus needs data in memory, and X is {type(X).__name__}; give an array or a frame."
             )
-        data = self._read(X, reset=True)
+        data = self._read(X, reset=True).data
         refuse_remote("X", data)
         random = check_random_state(self.random_state)
         mixture = self._fit_mixture(data, random)

@@ -160,7 +160,7 @@ class MergedMixture(RowwiseClusterer):
             raise ValueError(
                 f"MergedMixture needs data in memory, and X is {type(X).__name__}; give an array or a frame."
             )
-        data = self._read(X, reset=True)
+        data = self._read(X, reset=True).data
         self.mixture_ = self._fit_mixture(data)
         self.components_, self.overlaps_ = merge(self.mixture_.predict_proba(data), self.n_clusters)
         self.n_iter_, self.converged_ = self.mixture_.n_iter_, self.mixture_.converged_

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer
@@ -26,6 +26,7 @@ from evlearn.utils.convergence import (
     warn_of_collapse,
     whole_or_nothing,
 )
+from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape, check_sparse
 
@@ -243,14 +244,14 @@ class EKNNClus(EvidentialClusterer):
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         check_sparse("X", X)  # before it is turned into another format
-        data = validate_data(
+        data: Any = read_numbers(
             self,
             X,
             reset=reset,
             accept_sparse="csr" if self._precomputed else False,
             dtype=[np.float64, np.float32],
             ensure_min_samples=2 if reset else 1,
-        )
+        ).data
         if issparse(data):
             return _check_graph(csr_array(data), square=reset)
         if self._precomputed:

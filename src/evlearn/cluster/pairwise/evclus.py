@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.open import is_elsewhere
@@ -34,6 +34,7 @@ from evlearn.constraints.pairwise import check_constraints
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import DataLike, FloatArray, IntArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
 
@@ -256,7 +257,7 @@ class EVCLUS(RowwiseClusterer):
             raise ValueError(
                 f"solver={self.solver!r} needs data in memory, and X is {type(X).__name__}; use solver='landmark'."
             )
-        data = self._read(X, reset=True)
+        data = self._read(X, reset=True).data
         check_constraints(constraints, len(data))
         problem = self._problem(data, constraints, check_random_state(self.random_state))
         found = exact.solve(problem) if self.solver == "exact" else stochastic.solve(problem)
@@ -320,7 +321,7 @@ class EVCLUS(RowwiseClusterer):
             The sum of squared differences of conflicts and targets, divided by that of the squared targets.
         """
         check_is_fitted(self)
-        data = self._read(X, reset=False)
+        data = self._read(X, reset=False).data
         if len(data) != len(self.masses_):
             raise ValueError(f"X has {len(data)} samples but the model was fitted to {len(self.masses_)}.")
         # Its own stream: with the seed of the fit, the rings of the fit would come back.
@@ -361,16 +362,22 @@ class EVCLUS(RowwiseClusterer):
         elif np.ndim(self.n_partners) != 2:
             check_integer("n_partners", self.n_partners, 1)
 
-    def _read(self, X: Any, *, reset: bool) -> FloatArray:
-        data: FloatArray = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
+    def _read(self, X: Any, *, reset: bool) -> Numbers:
+        numbers = read_numbers(
+            self,
+            X,
+            reset=reset,
+            takes_gaps=self._takes_gaps and not self._precomputed,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2 if reset else 1,
         )
+        data = numbers.data
         if not self._precomputed:
-            check_range("X", data, fitting=reset)
-            return data
+            check_range("X", np.nan_to_num(data) if numbers.has_gaps else data, fitting=reset)
+            return numbers
         check_range("X", data.astype(np.float64, copy=False), fitting=reset)
         check_dissimilarities(data, square=reset)
-        return symmetric_dissimilarities(data) if reset else data
+        return Numbers(symmetric_dissimilarities(data) if reset else data, False)
 
     # The result
 

@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import squareform
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
@@ -34,6 +34,7 @@ from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, best_of, descend, publish_trace, warn_of_collapse, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_real, refuse_remote
 
@@ -300,9 +301,8 @@ class ECMdd(EvidentialClusterer):
             check_choice("init", self.init, ("hard", "spread", "random"))
 
     def _read(self, X: Any, *, reset: bool) -> FloatArray:
-        data: FloatArray = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
-        )
+        kinds, least = [np.float64, np.float32], 2 if reset else 1
+        data = read_numbers(self, X, reset=reset, dtype=kinds, ensure_min_samples=least).data
         if reset and len(data) < self.n_clusters:
             raise ValueError(
                 f"n_clusters={self.n_clusters} needs at least as many samples, and there are "

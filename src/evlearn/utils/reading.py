@@ -1,0 +1,56 @@
+"""Arrays and frames of a user as arrays of numbers, and what to do where cells are missing."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from evlearn.utils.typing import FloatArray
+
+#: Estimators to which missing values are doubt.
+_THESE = "ECM, CCM, EVCLUS, RECM, BootClus, MergedMixture, ParsimoniousGaussianMixture and EvidentialKNNClassifier"
+
+
+class Numbers(NamedTuple):
+    """Rows of numbers, and whether some cells are missing."""
+
+    data: FloatArray
+    has_gaps: bool
+
+
+def read_numbers(estimator: Any, X: Any, *, reset: bool, takes_gaps: bool = False, **options: Any) -> Numbers:
+    """What scikit-learn's `validate_data` gives; NaN where an estimator takes them, and else words that help."""
+    try:
+        return Numbers(validate_data(estimator, X, reset=reset, **options), False)
+    except ValueError as error:
+        # Complete data are not looked at twice: only when something is missing the other way is taken.
+        if "contains NaN" not in str(error):
+            raise
+        if not takes_gaps:
+            raise ValueError(_advice(estimator)) from None
+    data = validate_data(estimator, X, reset=reset, ensure_all_finite="allow-nan", **options)
+    if reset:
+        _refuse_empty_columns(estimator, data)
+    return Numbers(data, True)
+
+
+def _advice(estimator: Any) -> str:
+    return (
+        f"Input X contains NaN. {type(estimator).__name__} needs complete samples here: put an imputer such as "
+        f"sklearn.impute.KNNImputer before it, or take an estimator that turns gaps into doubt ({_THESE})."
+    )
+
+
+def _refuse_empty_columns(estimator: Any, data: FloatArray) -> None:
+    empty = np.flatnonzero(np.isnan(data).all(axis=0))
+    if len(empty):
+        names = getattr(estimator, "feature_names_in_", None)
+        named = [f"number {place}" if names is None else repr(str(names[place])) for place in empty[:5]]
+        more = ", ..." if len(empty) > 5 else ""
+        raise ValueError(
+            f"Input X contains NaN only in {len(empty)} of {data.shape[1]} features ({', '.join(named)}{more}): "
+            "nothing can be learned from them, so leave them out."
+        )
+
+
+__all__ = ["Numbers", "read_numbers"]
