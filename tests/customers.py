@@ -29,8 +29,9 @@ def make_customers(n_samples=5000, *, n_between=200, n_odd=40, gaps=0.03, random
     centre = means[first]
     centre[between] = np.sqrt(means[first[between]] * means[second[between]])
     numbers = centre * np.exp(random.normal(size=centre.shape) * _SPREAD)
-    numbers[odd, 0] *= random.choice([20, 40], size=len(odd))
-    numbers[odd, 2] *= random.choice([8, 15], size=len(odd))
+    rich, busy = odd[::2], odd[1::2]
+    numbers[rich, 0] = random.uniform(200_000, 600_000, size=len(rich))
+    numbers[busy, 2] = random.uniform(90, 250, size=len(busy))
     of = np.where(np.isin(np.arange(n_samples), between) & (random.random(n_samples) < 0.5), second, first)
     frame = pd.DataFrame(
         {

@@ -11,9 +11,7 @@ from typing import Any, Protocol
 from evlearn.blocks.targets import need_pyarrow
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.utils.files import replacing
-
-#: How text begins that a spreadsheet computes.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+from evlearn.utils.spreadsheets import harmless
 
 
 class Writer(Protocol):
@@ -40,8 +38,7 @@ class CsvWriter:
             self._begun = True
         plain = (column if isinstance(column, list) else column.tolist() for column in columns.values())
         safe = (
-            column if self._keep or not _is_text(column) else [_harmless(one) for one in column]
-            for column in plain
+            column if self._keep or not _is_text(column) else [harmless(one) for one in column] for column in plain
         )
         self._writer.writerows(zip(*safe, strict=True))
 
@@ -116,14 +113,3 @@ def check_output(option: str, path: str | None, endings: tuple[str, ...]) -> Non
 
 def _is_text(column: list[Any]) -> bool:
     return bool(column) and isinstance(column[0], str)
-
-
-def _harmless(text: str) -> str:
-    """Text that no spreadsheet takes for a formula: an apostrophe says that it is text. Numbers stay."""
-    if not text.startswith(_FORMULA):
-        return text
-    try:
-        float(text)
-    except ValueError:
-        return f"'{text}"
-    return text

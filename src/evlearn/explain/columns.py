@@ -105,6 +105,10 @@ class Column(ABC):
         """How far values are from all clusters, in standard deviations or what is as rare."""
 
     @abstractmethod
+    def numbers(self) -> FloatArray:
+        """The column as numbers of about the same size, in one column or several."""
+
+    @abstractmethod
     def _difference(self, cluster: int) -> list[Difference]: ...
 
     @abstractmethod

@@ -102,6 +102,8 @@ def explain_table(
 
 def partition_for(clustering: Any, X: Any) -> CredalPartition:
     """What a partition or any fitted clusterer says about the rows of a table."""
+    if isinstance(clustering, CredalPartition) and X is None:
+        return clustering
     if isinstance(clustering, CredalPartition):
         one = next(iter(X.values()), ()) if isinstance(X, Mapping) else X
         n_rows = one.shape[0] if hasattr(one, "shape") else len(one)

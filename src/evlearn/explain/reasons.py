@@ -35,8 +35,8 @@ class SampleExplanation:
     reasons : dict from str to tuple of str
         For each of these clusters, the values that speak for it. For an outlier there is one entry, "unusual",
         with the values that are far from all clusters.
-    text : str
-        All that in sentences.
+    sentences : tuple of str
+        The verdict, what speaks for which cluster or is unusual, and which values are missing.
     """
 
     sample: str
@@ -44,7 +44,12 @@ class SampleExplanation:
     clusters: tuple[str, ...]
     doubt: float
     reasons: dict[str, tuple[str, ...]]
-    text: str
+    sentences: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All sentences."""
+        return " ".join(self.sentences)
 
     def __str__(self) -> str:
         return f"{self.sample}: {self.text}"
@@ -68,9 +73,9 @@ def torn_samples(
                 name: tuple(columns[j].told_with(row, candidates, among) for j in _strongest(evidence[:, c]))
                 for c, name in enumerate(among)
             }
-            text = f"May be in {plain.listed(among, 'or')}.{_told(reasons)}{_gaps(columns, row)}"
+            told = (f"May be in {plain.listed(among, 'or')}.", *_told(reasons), *_gaps(columns, row))
             name = sample_name(partition, row)
-            yield SampleExplanation(name, row, tuple(among), float(doubt[row]), reasons, text)
+            yield SampleExplanation(name, row, tuple(among), float(doubt[row]), reasons, told)
 
 
 def outlying_samples(
@@ -83,9 +88,9 @@ def outlying_samples(
         far = np.array([column.unusual(rows) for column in columns]).reshape(len(columns), len(rows))
         for k, row in enumerate(rows.tolist()):
             unusual = tuple(columns[j].told_unusual(row) for j in _strongest(far[:, k], _UNUSUAL))
-            text = f"Fits no cluster.{_told_unusual(unusual, bool(columns))}{_gaps(columns, row)}"
+            told = ("Fits no cluster.", *_told_unusual(unusual, bool(columns)), *_gaps(columns, row))
             name = sample_name(partition, row)
-            yield SampleExplanation(name, row, (), float(doubt[row]), {"unusual": unusual}, text)
+            yield SampleExplanation(name, row, (), float(doubt[row]), {"unusual": unusual}, told)
 
 
 def sample_name(partition: CredalPartition, position: int) -> str:
@@ -105,22 +110,21 @@ def _strongest(values: FloatArray, least: float = _LEAST_EVIDENCE) -> list[int]:
     return [int(k) for k in order if values[k] >= least]
 
 
-def _told(reasons: dict[str, tuple[str, ...]]) -> str:
-    speaking = [f" For {name}: {plain.listed(told)}." for name, told in reasons.items() if told]
+def _told(reasons: dict[str, tuple[str, ...]]) -> list[str]:
+    speaking = [f"For {name}: {plain.listed(told)}." for name, told in reasons.items() if told]
     silent = [name for name, told in reasons.items() if not told]
     if not speaking:
-        return " No value speaks clearly for one of them."
-    nothing = f" No value speaks clearly for {plain.listed(silent, 'or')}." if silent else ""
-    return "".join(speaking) + nothing
+        return ["No value speaks clearly for one of them."]
+    return speaking + ([f"No value speaks clearly for {plain.listed(silent, 'or')}."] if silent else [])
 
 
-def _told_unusual(unusual: Sequence[str], has_columns: bool) -> str:
-    if not unusual:
-        return " No single value is unusual, but they rarely go together." if has_columns else ""
-    return f" Unusual: {plain.listed(unusual)}."
+def _told_unusual(unusual: Sequence[str], has_columns: bool) -> list[str]:
+    if unusual:
+        return [f"Unusual: {plain.listed(unusual)}."]
+    return ["No single value is unusual, but they rarely go together."] if has_columns else []
 
 
-def _gaps(columns: Sequence[Column], row: int) -> str:
+def _gaps(columns: Sequence[Column], row: int) -> list[str]:
     names = [column.name for column in columns if column.missing[row]]
     more = [f"{len(names) - _MOST_GAPS} more"] if len(names) > _MOST_GAPS else []
-    return f" Missing: {plain.listed(names[:_MOST_GAPS] + more)}." if names else ""
+    return [f"Missing: {plain.listed(names[:_MOST_GAPS] + more)}."] if names else []

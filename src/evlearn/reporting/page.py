@@ -2,30 +2,60 @@
 
 import base64
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from evlearn.explain import plain
+
+_SHORT = 24  # letters of a name that is not broken
 _STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; color: #1a1a1a; background: #fff;
-  margin: 0 auto; max-width: 62rem; padding: 1rem 1.25rem 3rem; }
+  margin: 0 auto; max-width: 66rem; padding: 1rem 1.25rem 3rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0.5rem 0 0.25rem; }
-h2 { font-size: 1.2rem; margin: 2.2rem 0 0.5rem; padding-bottom: 0.2rem; border-bottom: 1px solid #d0d0d0; }
-p.made { color: #5a5a5a; font-size: 0.9rem; margin-top: 0; }
+h2 { font-size: 1.3rem; margin: 2.4rem 0 0.5rem; padding-bottom: 0.2rem; border-bottom: 1px solid #d0d0d0; }
+h3 { font-size: 1.05rem; margin: 1.6rem 0 0.3rem; line-height: 1.3; }
+section.card h3 { margin-top: 0; }
+p { max-width: 46rem; }
+p.made, p.note { color: #5a5a5a; font-size: 0.9rem; }
+p.made { margin-top: 0; }
 ul.facts { list-style: none; display: flex; flex-wrap: wrap; gap: 0.75rem; padding: 0; margin: 1rem 0; }
-ul.facts li { border: 1px solid #d0d0d0; border-radius: 6px; padding: 0.5rem 0.9rem; min-width: 6.5rem; }
+ul.facts li { border: 1px solid #d0d0d0; border-radius: 6px; padding: 0.5rem 0.9rem; min-width: 7.5rem; }
 ul.facts strong { display: block; font-size: 1.5rem; line-height: 1.2; }
 ul.facts span { color: #5a5a5a; font-size: 0.9rem; }
+div.cards { display: grid; gap: 0.9rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(15.2rem, 100%), 1fr)); }
+section.card { border: 1px solid #d0d0d0; border-top: 5px solid #9a9a9a; border-radius: 6px;
+  padding: 0.7rem 0.9rem; }
+section.card ul { margin: 0.5rem 0; padding-left: 1.1rem; }
+section.card span { display: inline-block; }
+section.card li span { color: #5a5a5a; }
+section.card p { margin: 0.3rem 0; font-size: 0.9rem; color: #444; }
 figure { margin: 1rem 0; }
 figure img { max-width: 100%; height: auto; display: block; }
-figcaption { color: #5a5a5a; font-size: 0.9rem; margin-top: 0.4rem; }
+figcaption { color: #5a5a5a; font-size: 0.9rem; margin-top: 0.4rem; max-width: 46rem; }
 div.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.3rem 0.7rem; border-bottom: 1px solid #e2e2e2; text-align: right; white-space: nowrap; }
-th { border-bottom: 2px solid #9a9a9a; }
+table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
+th, td { padding: 0.3rem 0.7rem; border-bottom: 1px solid #e2e2e2; text-align: right; white-space: nowrap;
+  vertical-align: top; }
+th { border-bottom: 2px solid #9a9a9a; vertical-align: bottom; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; }
+td.text { white-space: normal; max-width: 24rem; overflow-wrap: break-word; }
+td.name { white-space: nowrap; }
+td.long { white-space: pre-line; max-width: none; }
 tbody tr:nth-child(even) { background: #f6f6f6; }
-@media print { body { max-width: none; padding: 0; font-size: 11pt; } h2 { break-after: avoid; }
-  figure, tr { break-inside: avoid; } div.wide { overflow: visible; } table { font-size: 8.5pt; } }
+a.download { display: inline-block; border: 1px solid #0072b2; color: #005a8c; border-radius: 6px;
+  padding: 0.35rem 0.8rem; text-decoration: none; }
+a.download:hover, a.download:focus { background: #eaf4fa; }
+details { margin-top: 2.4rem; border-top: 1px solid #d0d0d0; padding-top: 0.8rem; }
+summary { cursor: pointer; font-size: 1.3rem; font-weight: bold; }
+@media (max-width: 30rem) { body { padding: 0.6rem 0.8rem 2rem; } th, td { padding: 0.3rem 0.45rem; }
+  ul.facts li { flex: 1 1 7rem; min-width: 0; } table.stacked thead { display: none; }
+  table.stacked tr { display: block; padding: 0.5rem 0; border-bottom: 1px solid #e2e2e2; }
+  table.stacked td { display: block; padding: 0 0.45rem; border: 0; }
+  table.stacked td:first-child { font-weight: bold; } }
+@media print { body { max-width: none; padding: 0; font-size: 11pt; } h2, h3 { break-after: avoid; }
+  figure, tr, section.card { break-inside: avoid; } div.wide { overflow: visible; } table { font-size: 8.5pt; }
+  a.download { display: none; } }
 """
 
 
@@ -40,20 +70,55 @@ def page(title: str, made: str, parts: Iterable[str]) -> str:
     )
 
 
-def section(heading: str, *parts: str) -> str:
+def section(heading: str, *parts: str, level: int = 2) -> str:
     """A heading and what comes below it."""
-    return f"<h2>{html.escape(heading)}</h2>\n" + "\n".join(parts)
+    return f"<h{level}>{html.escape(heading)}</h{level}>\n" + "\n".join(parts)
 
 
-def paragraph(text: str) -> str:
+def folded(summary: str, *parts: str) -> str:
+    """Parts that are shown when the reader asks for them."""
+    return f"<details>\n<summary>{html.escape(summary)}</summary>\n" + "\n".join(parts) + "\n</details>"
+
+
+def paragraph(text: str, kind: str = "") -> str:
     """A paragraph."""
-    return f"<p>{html.escape(text)}</p>"
+    return f"<p{f' class={kind}' if kind else ''}>{html.escape(text)}</p>"
 
 
 def facts(entries: Sequence[tuple[str, str]]) -> str:
     """Numbers in large type, each with a word below it."""
     items = (f"<li><strong>{html.escape(a)}</strong><span>{html.escape(b)}</span></li>" for a, b in entries)
     return f'<ul class="facts">{"".join(items)}</ul>'
+
+
+def card(
+    heading: str,
+    color: str | None,
+    first: str,
+    points: Sequence[tuple[str, str, str]],
+    names: Mapping[str, Sequence[str]],
+) -> str:
+    """A box about one cluster: a name, a line, points that begin in bold and end in grey, and names."""
+    style = f' style="border-top-color: {color}"' if color else ""
+    items = "".join(
+        f"<li><b>{html.escape(bold)}</b>{html.escape(told)}<span>{html.escape(beside)}</span></li>"
+        for bold, told, beside in points
+    )
+    below = "".join(f"<p>{html.escape(word)}: {_separate(some)}</p>" for word, some in names.items())
+    listed = f"<ul>{items}</ul>" if items else ""
+    return (
+        f'<section class="card"{style}><h3>{html.escape(heading)}</h3>{paragraph(first)}{listed}{below}</section>'
+    )
+
+
+def _separate(names: Sequence[str]) -> str:
+    """Names that are not broken where lines end."""
+    return ", ".join(f"<span>{html.escape(name)}</span>" for name in names)
+
+
+def cards(boxes: Iterable[str]) -> str:
+    """Boxes beside each other, or below each other where the page is narrow."""
+    return "\n".join(['<div class="cards">', *boxes, "</div>"])
 
 
 def picture(png: bytes, caption: str) -> str:
@@ -63,21 +128,44 @@ def picture(png: bytes, caption: str) -> str:
     return f'<figure><img alt="{text}" src="data:image/png;base64,{data}"><figcaption>{text}</figcaption></figure>'
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def download(text: str, content: bytes, file_name: str) -> str:
+    """A file inside the page itself, to be saved."""
+    data = base64.b64encode(content).decode()
+    name, shown = html.escape(file_name), html.escape(text)
+    return f'<p><a class="download" download="{name}" href="data:text/csv;base64,{data}">{shown}</a></p>'
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, long: str | None = None) -> str:
     """A table; numbers to the right, text to the left. It scrolls sideways where the page is narrow."""
     texts = [any(isinstance(row[k], str) for row in rows) for k in range(len(columns))]
+    kinds = [
+        _kind(name, text, [row[k] for row in rows], long)
+        for k, (name, text) in enumerate(zip(columns, texts, strict=True))
+    ]
 
-    def cell(tag: str, value: object, text: bool) -> str:
-        shown = value if isinstance(value, str) else _number(value)
-        return f"<{tag}{' class=text' if text else ''}>{html.escape(shown)}</{tag}>"
+    def cell(tag: str, value: object, kind: str) -> str:
+        shown = value if isinstance(value, str) else "" if value is None else _number(value)
+        attribute = f' class="{kind}"' if kind else ""
+        return f"<{tag}{attribute}>{html.escape(shown)}</{tag}>"
 
-    head = "".join(cell("th", name, text) for name, text in zip(columns, texts, strict=True))
+    head = "".join(cell("th", name, kind) for name, kind in zip(columns, kinds, strict=True))
     body = "".join(
-        "<tr>" + "".join(cell("td", value, text) for value, text in zip(row, texts, strict=True)) + "</tr>\n"
+        "<tr>" + "".join(cell("td", value, kind) for value, kind in zip(row, kinds, strict=True)) + "</tr>\n"
         for row in rows
     )
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>'
+    stacked = "" if long is None else " class=stacked"
+    return (
+        f'<div class="wide"><table{stacked}><thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>'
+    )
+
+
+def _kind(name: str, text: bool, cells: Sequence[object], long: str | None) -> str:
+    """How a column is set: numbers, sentences, or words, of which short ones are not broken."""
+    if name == long:
+        return "long text"
+    short = all(len(str(cell)) <= _SHORT for cell in cells)
+    return ("text name" if short else "text") if text else ""
 
 
 def _number(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else plain.number(float(str(value)))
