@@ -15,29 +15,32 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from evlearn.belief.notation import written
 from evlearn.blocks import open_rows
-from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, RECM
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
+from evlearn.command_line.judging import described, first_step, judge, names_of
+from evlearn.command_line.pairs import read_constraints
 from evlearn.command_line.progress import Progress
-from evlearn.command_line.results import check_output, open_writer
+from evlearn.command_line.results import Form, check_output, open_writer
 from evlearn.command_line.sample import Sample
 from evlearn.command_line.tables import Chunk, Table, open_table
 from evlearn.model_files import load_model, save_model
+from evlearn.model_selection import select_n_clusters
 from evlearn.partition import SURE_LEVEL, CredalPartition, PartitionSummary
-from evlearn.partition.estimators import predicted_partition, split_pipeline
 from evlearn.partition.verdict import level_for
-from evlearn.reporting.objects import Objects
+from evlearn.preprocessing import TableEncoder
 from evlearn.reporting.report import NO_PICTURES, can_draw, write_report
 from evlearn.utils.typing import FloatArray
 
-METHODS = {"ccm": CCM, "ecm": ECM, "bpec": BPEC, "evclus": EVCLUS, "recm": RECM}
+METHODS = {"ccm": CCM, "ecm": ECM, "bpec": BPEC, "evclus": EVCLUS, "recm": RECM, "cecm": CECM}
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 DONE, EARLY = 0, 3
 _IN_MEMORY = 1 << 27  # numbers; more are read in blocks, from a temporary file
 _MOST_NAMES = 20
 _REPORTED = 100_000  # samples; of more, a report shows a subset
+_LEARNED = 200_000  # rows; of more, what is in the columns is learned from a subset
 
 
 def cluster(options: Namespace) -> int:
@@ -46,47 +49,44 @@ def cluster(options: Namespace) -> int:
     _check_outputs(options, progress)
     estimator = _make_estimator(options)
     table = _open(options, progress)
-    columns = _choose(table, options, progress)
     precomputed = getattr(estimator, "metric", None) == "precomputed"
     if precomputed and options.standardize:
         raise ValueError("--standardize is for features, and metric=precomputed says that there are none.")
+    as_is = options.as_is or precomputed
+    columns = _choose(table, options, progress, numbers=as_is)
 
     def chunks() -> Iterator[Chunk]:
-        return table.chunks(columns, options.names, drop_missing=options.drop_missing and not precomputed)
+        return table.chunks(columns, options.names)
 
-    scaler = _scale(chunks()) if options.standardize else None
-    with warnings.catch_warnings(record=True) as complaints, _gathered(chunks(), scaler) as data:
-        warnings.simplefilter("always")
-        with progress.listening():
-            estimator.fit(data)
-    for complaint in complaints:
-        progress.say(f"evlearn: {complaint.message}")
-    early = any(issubclass(one.category, ConvergenceWarning) for one in complaints)
-    if table.has_names and not precomputed:
-        (estimator if scaler is None else scaler).feature_names_in_ = np.array(columns, dtype=object)
-    model = estimator if scaler is None else Pipeline([("scale", scaler), ("cluster", estimator)])
+    encoder = None if as_is else _learn_columns(chunks(), options, estimator, progress)
+    drop = options.drop_missing and not precomputed
+    usable = _Usable(table, encoder, drop=drop, gaps=bool(get_tags(estimator).input_tags.allow_nan))
+    _choose_number(estimator, options, usable, chunks, progress)
+    early = _fit(estimator, usable, chunks, options, progress)
+    if table.has_names and not precomputed and encoder is None:
+        estimator.feature_names_in_ = np.array(columns, dtype=object)
+    model = estimator if encoder is None else Pipeline([("table", encoder), ("cluster", estimator)])
     if options.model is not None:
         save_model(model, options.model)
     # Masses of the fit, where these are known; else each row is judged as a new one.
-    known = getattr(estimator, "credal_partition_", None)
-    summary = _tell(model, table, chunks, columns, options, progress, known)
-    print(summary)
+    told = _Told(model, table, chunks, options, progress, getattr(estimator, "credal_partition_", None))
+    print(told.tell(usable.complete))
     return EARLY if early else DONE
 
 
 def predict(options: Namespace) -> int:
-    """Judge the rows of a table with a model of an earlier command."""
+    """Judge the rows of a table with a model of an earlier command: a row for each, also with gaps."""
     progress = Progress(options.quiet)
     _check_outputs(options, progress)
     model = load_model(options.saved)
-    table = _open(options, progress, known=_names_of(model))
+    table = _open(options, progress, known=names_of(model))
     columns = _known_columns(model, table, options, progress)
 
     def chunks() -> Iterator[Chunk]:
-        return table.chunks(columns, options.names, drop_missing=options.drop_missing)
+        return table.chunks(columns, options.names)
 
-    summary = _tell(model, table, chunks, columns, options, progress, None, screen=options.out is None)
-    progress.say(str(summary))
+    told = _Told(model, table, chunks, options, progress, None)
+    progress.say(told.tell(screen=options.out is None))
     return DONE
 
 
@@ -104,14 +104,18 @@ def _check_outputs(options: Namespace, progress: Progress) -> None:
 def _make_estimator(options: Namespace) -> Any:
     kind = METHODS[options.method]
     parameters = dict(_setting(text) for text in options.set)
-    if options.n_clusters is not None:
+    if options.n_clusters is not None and options.n_clusters != "auto":
         parameters["n_clusters"] = options.n_clusters
-    elif "n_clusters" not in parameters and options.method != "bpec":
-        raise ValueError(f"--n-clusters is needed by {options.method}; bpec finds a number by itself.")
+    elif options.n_clusters is None and "n_clusters" not in parameters and options.method != "bpec":
+        raise ValueError(
+            f"--n-clusters is needed by {options.method}: a number, or auto; bpec finds one by itself."
+        )
     known = kind().get_params()
     unknown = sorted(parameters.keys() - known.keys())
     if unknown:
         raise ValueError(f"--set {unknown[0]}: {options.method} has the parameters {', '.join(sorted(known))}.")
+    if options.constraints is not None and options.method not in ("cecm", "evclus"):
+        raise ValueError(f"--constraints needs --method cecm or evclus, got {options.method}.")
     given = {"random_state": options.seed, "n_jobs": options.jobs, "verbose": int(not options.quiet)}
     return kind(**{name: value for name, value in given.items() if name in known} | parameters)
 
@@ -135,22 +139,20 @@ def _open(options: Namespace, progress: Progress, known: Sequence[str] = ()) -> 
     return table
 
 
-def _names_of(model: Any) -> list[str]:
-    """The names of the columns that a model was fitted to, as far as it knows them."""
-    before, last = split_pipeline(model)
-    return [str(name) for name in getattr(last if before is None else before[0], "feature_names_in_", ())]
-
-
-def _choose(table: Table, options: Namespace, progress: Progress) -> list[str]:
-    """The columns with the features."""
+def _choose(table: Table, options: Namespace, progress: Progress, *, numbers: bool) -> list[str]:
+    """The columns with the features: all, or all that hold numbers."""
     asked = _listed(options.columns, table)
     without = _listed(options.without, table)
     named = [] if options.names is None else [options.names]
     _check_columns(table, "--columns", asked)
     _check_columns(table, "--without", without)
     _check_columns(table, "--names", named)
-    numeric = dict(zip(table.columns, table.numeric, strict=True))
     chosen = [name for name in asked or table.columns if name not in without and name not in named]
+    if not numbers:
+        if not chosen:
+            raise ValueError(f"no column of {table.path.name} is left.")
+        return chosen
+    numeric = dict(zip(table.columns, table.numeric, strict=True))
     texts = [name for name in chosen if not numeric[name]]
     if asked and texts:
         raise ValueError(
@@ -167,11 +169,10 @@ def _choose(table: Table, options: Namespace, progress: Progress) -> list[str]:
 
 def _known_columns(model: Any, table: Table, options: Namespace, progress: Progress) -> list[str]:
     """The columns that a model was fitted to, in its order."""
-    before, last = split_pipeline(model)
-    first = last if before is None else before[0]
-    names = _names_of(model)
+    names = names_of(model)
+    first = first_step(model)
     if not names or not table.has_names:
-        chosen = _choose(table, options, progress)
+        chosen = _choose(table, options, progress, numbers=not isinstance(first, TableEncoder))
         if len(chosen) != first.n_features_in_:
             raise ValueError(
                 f"{table.path.name} has {len(chosen)} features, and the model was fitted to "
@@ -210,19 +211,108 @@ def _check_columns(table: Table, option: str, names: Sequence[str]) -> None:
 # The fit
 
 
-def _scale(chunks: Iterator[Chunk]) -> StandardScaler:
-    scaler = StandardScaler()
+def _learn_columns(
+    chunks: Iterator[Chunk], options: Namespace, estimator: Any, progress: Progress
+) -> TableEncoder:
+    """An encoder that knows the columns, and says what it makes of them."""
+    sample = Sample(_LEARNED)
     for chunk in chunks:
-        scaler.partial_fit(chunk.values)
-    return scaler
+        sample.add(chunk)
+    rows = sample.rows()[0]
+    gaps = get_tags(estimator).input_tags.allow_nan
+    encoder = TableEncoder(
+        missing="keep" if gaps else "impute", scaling="standard" if options.standardize else "auto"
+    )
+    encoder.fit({name: _whole(column) for name, column in rows.columns.items()})
+    for line in encoder.describe().splitlines()[: _MOST_NAMES + 1]:
+        progress.say(f"evlearn: {line}")
+    return encoder
+
+
+def _whole(column: Any) -> Any:
+    """Numbers that are whole as such: an identifier is known by that."""
+    if column.dtype.kind == "f" and np.isfinite(column).all() and (column == np.rint(column)).all():
+        return column.astype(np.int64) if np.abs(column).max(initial=0) < 2**62 else column
+    return column
+
+
+class _Usable:
+    """From chunks to features that a fit takes."""
+
+    def __init__(self, table: Table, encoder: TableEncoder | None, *, drop: bool, gaps: bool) -> None:
+        self._table = table
+        self._encoder = encoder
+        self._drop = drop
+        self._gaps = gaps
+
+    def complete(self, chunk: Chunk) -> Any:
+        """Which rows take part in the fit."""
+        if self._encoder is None and self._drop:
+            return chunk.complete
+        return np.ones(len(chunk.names), dtype=bool)
+
+    def features(self, chunks: Iterator[Chunk]) -> Iterator[FloatArray]:
+        """The features of these rows."""
+        start = 0
+        for chunk in chunks:
+            if self._encoder is not None:
+                yield self._encoder.transform(chunk.columns)
+                continue
+            used = chunk.complete
+            values = (chunk.take(used) if self._drop else chunk).values
+            if not (np.isfinite(values) | (np.isnan(values) & self._gaps)).all():
+                self._refuse(chunk, start)
+            start += len(used)
+            if len(values):
+                yield values
+
+    def _refuse(self, chunk: Chunk, start: int) -> None:
+        row = int(np.flatnonzero(~chunk.complete)[0])
+        column = next(name for name, one in chunk.columns.items() if not np.isfinite(one[row]))
+        raise ValueError(
+            f"{self._table.path.name}: column {column!r} has a missing or infinite value in row "
+            f"{start + row} (counted from 0). Fill it in, choose other columns with --columns or --without, "
+            "leave such rows out with --drop-missing, or do without --as-is."
+        )
+
+
+def _choose_number(
+    estimator: Any, options: Namespace, usable: _Usable, chunks: Callable[[], Iterator[Chunk]], progress: Progress
+) -> None:
+    """Find the number of clusters, if that is asked for, and set it."""
+    if options.n_clusters != "auto" or options.method == "bpec":
+        return
+    with _gathered(usable.features(chunks())) as data:
+        rows = np.nan_to_num(np.asarray(data.take(np.arange(len(data))) if hasattr(data, "map") else data))
+    selection = select_n_clusters(estimator, rows, random_state=options.seed, n_jobs=options.jobs)
+    estimator.set_params(n_clusters=int(selection.best))
+    share = f"{100 * selection.confidence:.0f} % of the votes"
+    progress.say(f"evlearn: {selection.best} clusters, with {share}; choose another number with --n-clusters")
+
+
+def _fit(
+    estimator: Any, usable: _Usable, chunks: Callable[[], Iterator[Chunk]], options: Namespace, progress: Progress
+) -> bool:
+    """Fit, tell what it warns of, and return whether it ended too early."""
+    given = {}
+    if options.constraints is not None:
+        names = [name for chunk in chunks() for name in chunk.take(usable.complete(chunk)).names]
+        given["constraints"] = read_constraints(options.constraints, names)
+        progress.say(f"evlearn: {given['constraints']!r}")
+    with warnings.catch_warnings(record=True) as complaints, _gathered(usable.features(chunks())) as data:
+        warnings.simplefilter("always")
+        with progress.listening():
+            estimator.fit(data, **given)
+    for complaint in complaints:
+        progress.say(f"evlearn: {complaint.message}")
+    return any(issubclass(one.category, ConvergenceWarning) for one in complaints)
 
 
 @contextmanager
-def _gathered(chunks: Iterator[Chunk], scaler: StandardScaler | None) -> Iterator[Any]:
+def _gathered(blocks: Iterator[FloatArray]) -> Iterator[Any]:
     """All rows in memory, or, if these are too many, rows in a temporary file."""
     parts: list[FloatArray] = []
     size = 0
-    blocks = (chunk.values if scaler is None else scaler.transform(chunk.values) for chunk in chunks)
     for block in blocks:
         parts.append(block)
         size += block.size
@@ -238,83 +328,91 @@ def _gathered(chunks: Iterator[Chunk], scaler: StandardScaler | None) -> Iterato
 # The result
 
 
-def _tell(
-    model: Any,
-    table: Table,
-    chunks: Callable[[], Iterator[Chunk]],
-    columns: list[str],
-    options: Namespace,
-    progress: Progress,
-    known: CredalPartition | None,
-    *,
-    screen: bool = False,
-) -> PartitionSummary:
-    """Write the masses of all rows, chunk after chunk, and the report; return how many are sure."""
-    summary: PartitionSummary | None = None
-    level = _level(model, chunks, options, known)
-    sample = Sample(_REPORTED if options.report is not None else 0)
-    with open_writer(options.out, screen=screen, keep_formulas=options.keep_formulas, level=level) as writer:
-        for chunk in chunks():
-            start = 0 if summary is None else summary.n_samples
-            stop = start + len(chunk.values)
-            partition = _judge(model, chunk.values) if known is None else known[start:stop]
-            writer.write(chunk.names, partition)
-            sample.add(chunk, partition)
-            some = partition.summary(level)
-            summary = some if summary is None else summary + some
-            progress.show(f"evlearn: {stop:,} rows judged")
-        table.check_unchanged()  # or else these are not the rows that the model was fitted to
-    progress.clear()
-    if summary is None:
-        raise ValueError("no row is left; are there missing values in all of them?")
-    if options.report is not None:
-        _report(model, sample, columns, summary, options)
-    return summary
+class _Told:
+    """What is told of all rows: a file of masses, a report, and how many are sure."""
 
+    def __init__(
+        self,
+        model: Any,
+        table: Table,
+        chunks: Callable[[], Iterator[Chunk]],
+        options: Namespace,
+        progress: Progress,
+        known: CredalPartition | None,
+    ) -> None:
+        self._model = model
+        self._table = table
+        self._chunks = chunks
+        self._options = options
+        self._progress = progress
+        self._known = known
 
-def _level(
-    model: Any, chunks: Callable[[], Iterator[Chunk]], options: Namespace, known: CredalPartition | None
-) -> float:
-    """The belief from which on a row is sure, as it was asked for."""
-    if options.leave is None:
-        return SURE_LEVEL if options.level is None else float(options.level)
-    if known is not None:
-        return known.level_leaving(options.leave)
-    # Rows are read twice, and only one number of each is kept.
-    doubts = []
-    for chunk in chunks():
-        partition = _judge(model, chunk.values)
-        doubts.append(partition.doubt()[~partition.outliers()])
-    return level_for(np.concatenate(doubts or [np.empty(0)]), options.leave)
+    def tell(self, complete: Callable[[Chunk], Any] | None = None, *, screen: bool = False) -> str:
+        """Write everything, chunk after chunk, and return a summary."""
+        summary: PartitionSummary | None = None
+        options, n_rows, n_unknown = self._options, 0, 0
+        level = self._level(complete)
+        sample = Sample(_REPORTED if options.report is not None else 0)
+        form = Form(level, plain=options.notation == "plain")
+        with open_writer(options.out, form, screen=screen, keep_formulas=options.keep_formulas) as writer:
+            for chunk, partition, known in self._judged(complete):
+                writer.write(chunk.names, partition, known)
+                n_rows, n_unknown = n_rows + len(known), n_unknown + int((~known).sum())
+                self._progress.show(f"evlearn: {n_rows:,} rows judged")
+                if partition is not None:
+                    sample.add(chunk.take(known), partition)
+                    some = partition.summary(level)
+                    summary = some if summary is None else summary + some
+            self._table.check_unchanged()  # or else these are not the rows that the model was fitted to
+        self._progress.clear()
+        if not n_rows:
+            raise ValueError(f"{self._table.path.name} has no rows.")
+        if options.report is not None and summary is not None:
+            self._report(sample, summary)
+        missing = (
+            f"  unknown {n_unknown:>9}   rows with gaps, of which the model says nothing" if n_unknown else ""
+        )
+        return "\n".join([*([] if summary is None else [str(summary)]), *([missing] if missing else [])])
 
+    def _judged(self, complete: Callable[[Chunk], Any] | None) -> Iterator[tuple[Chunk, Any, Any]]:
+        """Rows, the masses of those that can be judged, and which these are."""
+        start = 0
+        waiting: list[Chunk] = []
+        for chunk in self._chunks():
+            if self._known is not None and complete is not None:
+                used = complete(chunk)
+                stop = start + int(used.sum())
+                partition, known = (self._known[start:stop] if stop > start else None), used
+                start = stop
+                both = chunk
+            else:
+                both = Chunk.joined([*waiting, chunk])
+                partition, known = judge(self._model, both)
+            # The first rows wait for one of which something is known: it says which columns there are.
+            waiting = [both] if partition is None else []
+            if partition is not None:
+                yield both, partition, known
+        for chunk in waiting:
+            yield chunk, None, np.zeros(len(chunk.names), dtype=bool)
 
-def _judge(model: Any, values: FloatArray) -> CredalPartition:
-    with _nameless():
-        return predicted_partition(model, values)
+    def _level(self, complete: Callable[[Chunk], Any] | None) -> float:
+        """The belief from which on a row is sure, as it was asked for."""
+        if self._options.leave is None:
+            return SURE_LEVEL if self._options.level is None else float(self._options.level)
+        if self._known is not None:
+            return self._known.level_leaving(self._options.leave)
+        # Rows are read twice, and only one number of each is kept.
+        doubts = [
+            partition.doubt()[~partition.outliers()]
+            for _, partition, _ in self._judged(complete)
+            if partition is not None
+        ]
+        return level_for(np.concatenate(doubts or [np.empty(0)]), self._options.leave)
 
-
-def _seen(model: Any, values: FloatArray) -> FloatArray:
-    """What the clusterer of a pipeline gets."""
-    before = split_pipeline(model)[0]
-    with _nameless():
-        return values if before is None else np.asarray(before.transform(values))
-
-
-@contextmanager
-def _nameless() -> Iterator[None]:
-    """Columns have been chosen by their names, and the arrays that are made of them have none."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        yield
-
-
-def _report(model: Any, sample: Sample, columns: list[str], summary: PartitionSummary, options: Namespace) -> None:
-    chunk, partition = sample.rows()
-    whole = summary.n_samples == len(partition)
-    if getattr(split_pipeline(model)[1], "metric", None) == "precomputed":
-        objects = Objects(partition, chunk.names, [], chunk.values[:, :0], None, summary.level)
-    else:
-        seen = _seen(model, chunk.values)
-        objects = Objects(partition, chunk.names, columns, chunk.values, seen, summary.level)
-    remark = "" if whole else f"These are a random subset of {summary.n_samples:,} samples."
-    write_report(model, objects, options.report, title=options.title, remark=remark)
+    def _report(self, sample: Sample, summary: PartitionSummary) -> None:
+        chunk, partition = sample.rows()
+        assert partition is not None
+        whole = summary.n_samples == len(partition)
+        objects = described(self._model, chunk, partition, summary.level)
+        remark = "" if whole else f"These are a random subset of {summary.n_samples:,} samples."
+        write_report(self._model, objects, self._options.report, title=self._options.title, remark=remark)

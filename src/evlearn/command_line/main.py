@@ -15,7 +15,7 @@ from typing import Any
 
 import evlearn
 
-METHODS = ("ccm", "ecm", "bpec", "evclus", "recm")
+METHODS = ("ccm", "ecm", "bpec", "evclus", "recm", "cecm")
 _FAILED, _INTERRUPTED, _CLOSED = 1, 130, 141
 
 _ABOUT = """\
@@ -46,13 +46,27 @@ methods (--method):
   bpec     finds the number of clusters by itself, from peaks of density
   evclus   compares pairs of rows; also for a square table of dissimilarities
   recm     like ecm, for a square table of dissimilarities: --set metric=precomputed
+  cecm     like ecm, with constraints (--constraints)
+
+what becomes of the columns:
+  Numbers are scaled, categories and dates become features, and gaps are taken for what they are. Identifiers,
+  free text and constant columns are left out. The command says what it made of each column. --as-is takes the
+  columns of numbers as they are, without scaling
 
 the columns of the result (--out):
   sample      the name of the row (--names), or its number from 0
   cluster     the best single label, as in k-means
-  assignment  {1}: sure. {1,2}: torn between clusters 1 and 2. Ω: all clusters are possible. outlier: none is
+  assignment  1: sure. 1|2: torn between clusters 1 and 2. any: all clusters are possible. outlier: none is.
+              unknown: the row has a gap, and the model takes none
   doubt       how much belief is not in that cluster alone, from 0 to 1: sort by it to see likely errors first
-  ∅, {0}, ... masses: how one unit of belief is shared among sets of clusters. ∅ is "no cluster"
+  mass_...    masses: how one unit of belief is shared among sets of clusters. mass_none is "no cluster",
+              mass_1_2 is "1 or 2, who knows", mass_any is "any cluster"
+  --notation sets writes these as in the papers: {1,2}, ∅ and Ω
+
+constraints (--constraints):
+  A CSV file with two rows in each line, by name (--names) or number, and the word must or cannot:
+    anna,ben,must
+    anna,carl,cannot
 
 who is sure (--level, --leave):
   a row is sure if its belief in one cluster reaches the level, torn if not, and an outlier if at least half of its
@@ -60,16 +74,17 @@ who is sure (--level, --leave):
   leaves about 5 % of the rows torn, for a person to look at. The summary tells the level
 
 examples:
-  evlearn cluster iris.csv --n-clusters 3
-  evlearn cluster iris.csv --n-clusters 3 --names flower --without species --report iris.html
-  evlearn cluster people.csv --n-clusters 4 --standardize --out result.parquet --model people.json
+  evlearn cluster customers.csv --n-clusters auto --names id --out result.csv --report customers.html
+  evlearn cluster iris.csv --n-clusters 3 --names flower --without species --as-is
+  evlearn cluster people.csv --n-clusters 4 --out result.parquet --model people.json
   evlearn cluster people.csv --n-clusters 4 --leave 5% --out result.csv
   evlearn cluster people.csv --method bpec --set n_neighbors=50
   evlearn cluster distances.csv --n-clusters 4 --method evclus --set metric=precomputed
 """
 _PREDICT = """\
 Judge new rows with a model that `evlearn cluster --model` or `evlearn.save_model` wrote.
-Columns are found by their names, in any order; others are ignored.
+Columns are found by their names, in any order; others are ignored. Every row gets a row of the result. Where it
+has a gap and the model takes none, it says "unknown".
 
 examples:
   evlearn predict model.json new.csv > judged.csv
@@ -125,7 +140,8 @@ def make_parser() -> ArgumentParser:
     cluster = commands.add_parser("cluster", help="cluster a table", description=_CLUSTER)
     cluster.add_argument("data", help="a CSV file, a Parquet file, or a folder of Parquet files")
     _add_method_options(cluster)
-    _add_table_options(cluster)
+    table = _add_table_options(cluster)
+    table.add_argument("--drop-missing", action="store_true", help="with --as-is: fit without rows that have gaps")
     results = _add_result_options(cluster)
     results.add_argument("--model", metavar="FILE.json", help="keep the fitted model, for `evlearn predict`")
     predict = commands.add_parser("predict", help="judge new rows", description=_PREDICT)
@@ -147,7 +163,9 @@ class _Parser(ArgumentParser):
 
 def _add_method_options(parser: ArgumentParser) -> None:
     method = parser.add_argument_group("the method")
-    method.add_argument("-k", "--n-clusters", type=int, metavar="K", help="the number of clusters")
+    method.add_argument(
+        "-k", "--n-clusters", type=_number, metavar="K", help="the number of clusters, or auto, which takes longer"
+    )
     method.add_argument("-m", "--method", choices=METHODS, default="ccm", help="see above (default: ccm)")
     method.add_argument(
         "--set",
@@ -159,15 +177,19 @@ def _add_method_options(parser: ArgumentParser) -> None:
     method.add_argument(
         "--standardize",
         action="store_true",
-        help="bring all features to mean 0 and deviation 1 first; do so if they are in different units",
+        help="scale numbers to mean 0 and deviation 1, without a logarithm and a look at outliers",
     )
+    method.add_argument(
+        "--as-is", action="store_true", help="take numbers as they are, without scaling, and leave out text"
+    )
+    method.add_argument("--constraints", metavar="FILE.csv", help="pairs of rows that belong together, or do not")
     method.add_argument("--seed", type=int, default=0, metavar="N", help="for repeatable results (default: 0)")
     method.add_argument("--jobs", type=int, metavar="N", help="how many threads to use; -1 for all")
 
 
-def _add_table_options(parser: ArgumentParser) -> None:
+def _add_table_options(parser: ArgumentParser) -> Any:
     table = parser.add_argument_group("the table")
-    table.add_argument("--columns", metavar="A,B,...", help="the features (default: all columns of numbers)")
+    table.add_argument("--columns", metavar="A,B,...", help="the columns to look at (default: all)")
     table.add_argument("--without", metavar="A,B,...", help="columns that are not features: labels, identifiers")
     table.add_argument("--names", metavar="COLUMN", help="the column with the names of the rows")
     table.add_argument(
@@ -175,9 +197,9 @@ def _add_table_options(parser: ArgumentParser) -> None:
         action=BooleanOptionalAction,
         help="whether line 1 of a CSV file has the names of the columns (default: seen from the lines below it)",
     )
-    table.add_argument("--drop-missing", action="store_true", help="leave out rows with missing values")
     table.add_argument("--delimiter", metavar="C", help="what separates the cells of a CSV file (default: seen)")
     table.add_argument("--decimal", metavar="C", default=".", help="the decimal sign of a CSV file (default: .)")
+    return table
 
 
 def _add_result_options(parser: ArgumentParser) -> Any:
@@ -193,6 +215,12 @@ def _add_result_options(parser: ArgumentParser) -> Any:
         metavar="SHARE",
         help="leave about this share of the rows torn, such as 5%% or 0.05; the level follows",
     )
+    results.add_argument(
+        "--notation",
+        choices=("plain", "sets"),
+        default="plain",
+        help="how sets of clusters are written: plain for spreadsheets and databases (default), or as in papers",
+    )
     results.add_argument("--report", metavar="FILE.html", help="pictures and tables as one page, for others")
     results.add_argument(
         "--keep-formulas",
@@ -203,6 +231,15 @@ def _add_result_options(parser: ArgumentParser) -> Any:
     results.add_argument("--title", metavar="TEXT", help="the title of the report")
     results.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
     return results
+
+
+def _number(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentTypeError(f"a number or the word auto is needed, not {text!r}") from None
 
 
 def _level(text: str) -> float:

@@ -3,63 +3,129 @@
 import csv
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from evlearn.blocks.targets import need_pyarrow
 from evlearn.partition import SURE_LEVEL, CredalPartition
+from evlearn.partition.verdict import distinct
 from evlearn.utils.files import replacing
 from evlearn.utils.spreadsheets import harmless
+from evlearn.utils.typing import BoolArray
 
 
 class Writer(Protocol):
     """Takes partitions of some samples after another."""
 
-    def write(self, names: list[str], partition: CredalPartition) -> None:
-        """Add rows."""
+    def write(self, names: list[str], partition: CredalPartition | None, known: BoolArray) -> None:
+        """Add rows: those that are known have masses, and of the others there is nothing to say."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How results are written: from which belief on a row is sure, and whether sets are in plain letters."""
+
+    level: float = SURE_LEVEL
+    plain: bool = True
+
+    def columns(self, names: list[str], partition: CredalPartition | None, known: BoolArray) -> dict[str, Any]:
+        """The columns of a table of results, with None where nothing is known."""
+        found: dict[str, Any] = {"sample": names}
+        if partition is None:
+            return found | {"assignment": np.full(len(names), UNKNOWN, dtype=object)}
+        told = partition.to_columns(self.level)
+        if self.plain:
+            told = _plain_columns(told, partition, self.level)
+        if known.all():
+            return found | told
+        for name, column in told.items():
+            found[name] = np.full(len(names), UNKNOWN if name == "assignment" else None, dtype=object)
+            found[name][known] = column
+        return found
+
+
+#: What is said of a row that the model cannot judge.
+UNKNOWN = "unknown"
+
+
+def _plain_columns(columns: dict[str, Any], partition: CredalPartition, level: float) -> dict[str, Any]:
+    """The same with names that spreadsheets and databases take: mass_0_1 for {0,1}, and 0|1 for who is torn."""
+    sets, frame = partition.focal_sets, partition.focal_sets.frame
+    found = {name: columns[name] for name in ("cluster", "assignment", "doubt")}
+    found["assignment"] = _plain_assignments(partition.verdict(level).candidates, frame)
+    for k, members in enumerate(sets.membership):
+        named = "none" if not members.any() else "any" if members.all() else "_".join(_members(members, frame))
+        name = f"mass_{named}"
+        found[name if name not in found else f"{name}_{k}"] = partition.masses[:, k]
+    return found
+
+
+def _plain_assignments(candidates: BoolArray, frame: Sequence[str]) -> Any:
+    sets, places = distinct(candidates)
+    words = [
+        "outlier" if not one.any() else "any" if one.all() and len(one) > 1 else "|".join(_members(one, frame))
+        for one in sets
+    ]
+    return np.array(words, dtype=object)[places]
+
+
+def _members(members: BoolArray, frame: Sequence[str]) -> list[str]:
+    return [name for name, inside in zip(frame, members, strict=True) if inside]
 
 
 class CsvWriter:
     """Rows as CSV, with a line of names first."""
 
-    def __init__(self, file: Any, *, keep_formulas: bool = False, level: float = SURE_LEVEL) -> None:
+    def __init__(self, file: Any, form: Form, *, keep_formulas: bool = False) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
         self._keep = keep_formulas
-        self._level = level
+        self._form = form
         self._begun = False
 
-    def write(self, names: list[str], partition: CredalPartition) -> None:
+    def write(self, names: list[str], partition: CredalPartition | None, known: BoolArray) -> None:
         """Add rows."""
-        columns = {"sample": names} | partition.to_columns(self._level)
+        columns = self._form.columns(names, partition, known)
         if not self._begun:
             self._writer.writerow(columns)
             self._begun = True
-        plain = (column if isinstance(column, list) else column.tolist() for column in columns.values())
-        safe = (
-            column if self._keep or not _is_text(column) else [harmless(one) for one in column] for column in plain
+        self._writer.writerows(zip(*map(self._cells, columns.values()), strict=True))
+
+    def _cells(self, column: Any) -> list[Any]:
+        cells = column if isinstance(column, list) else list(column.tolist())
+        may_be_text = isinstance(column, list) or column.dtype.kind == "O"
+        return (
+            cells
+            if self._keep or not may_be_text
+            else [harmless(one) if isinstance(one, str) else one for one in cells]
         )
-        self._writer.writerows(zip(*safe, strict=True))
 
 
 class ParquetWriter:
     """Rows as one Parquet file."""
 
-    def __init__(self, file: Any, *, level: float = SURE_LEVEL) -> None:
+    def __init__(self, file: Any, form: Form) -> None:
         self._file = file
-        self._level = level
+        self._form = form
         self._writer: Any = None
 
-    def write(self, names: list[str], partition: CredalPartition) -> None:
+    def write(self, names: list[str], partition: CredalPartition | None, known: BoolArray) -> None:
         """Add rows."""
         pyarrow = need_pyarrow()
-        table = pyarrow.table({"sample": names} | partition.to_columns(self._level))
         if self._writer is None:
+            # Of rows that are known, so that columns have a type.
+            some = names if partition is None else names[: len(partition)]
+            schema = pyarrow.table(self._form.columns(some, partition, known[known])).schema
             # Masses hardly repeat: looking for those that do would take most of the time.
-            words = [field.name for field in table.schema if not pyarrow.types.is_floating(field.type)]
-            self._writer = pyarrow.parquet.ParquetWriter(self._file, table.schema, use_dictionary=words)
-        self._writer.write_table(table)
+            words = [field.name for field in schema if not pyarrow.types.is_floating(field.type)]
+            self._writer = pyarrow.parquet.ParquetWriter(self._file, schema, use_dictionary=words)
+        columns, schema = self._form.columns(names, partition, known), self._writer.schema
+        arrays = [pyarrow.array(columns[field.name], type=field.type, from_pandas=True) for field in schema]
+        self._writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
 
     def close(self) -> None:
         """Write the end of the file."""
@@ -70,21 +136,19 @@ class ParquetWriter:
 class Nowhere:
     """Takes rows and keeps none."""
 
-    def write(self, names: list[str], partition: CredalPartition) -> None:
+    def write(self, names: list[str], partition: CredalPartition | None, known: BoolArray) -> None:
         """Do nothing."""
 
 
 @contextmanager
-def open_writer(
-    path: str | None, *, screen: bool, keep_formulas: bool = False, level: float = SURE_LEVEL
-) -> Iterator[Writer]:
+def open_writer(path: str | None, form: Form, *, screen: bool, keep_formulas: bool = False) -> Iterator[Writer]:
     """A writer to a file, which has its name only once it is whole."""
     if path is None:
-        yield CsvWriter(sys.stdout, keep_formulas=keep_formulas, level=level) if screen else Nowhere()
+        yield CsvWriter(sys.stdout, form, keep_formulas=keep_formulas) if screen else Nowhere()
     elif Path(path).suffix.lower() in (".parquet", ".pq"):
         need_pyarrow()
         with replacing(path) as file:
-            parquet = ParquetWriter(file, level=level)
+            parquet = ParquetWriter(file, form)
             try:
                 yield parquet
             finally:
@@ -92,7 +156,7 @@ def open_writer(
     else:
         with replacing(path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
-            yield CsvWriter(text, keep_formulas=keep_formulas, level=level)
+            yield CsvWriter(text, form, keep_formulas=keep_formulas)
             text.flush()
             text.detach()
 
@@ -109,7 +173,3 @@ def check_output(option: str, path: str | None, endings: tuple[str, ...]) -> Non
         raise IsADirectoryError(f"{option}: {path!r} is a folder; choose another name.")
     if Path(path).suffix.lower() in (".parquet", ".pq"):
         need_pyarrow()
-
-
-def _is_text(column: list[Any]) -> bool:
-    return bool(column) and isinstance(column[0], str)

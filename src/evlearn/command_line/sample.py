@@ -14,37 +14,27 @@ class Sample:
         self._size = size
         self._random = np.random.RandomState(0)
         self._keys: FloatArray = np.empty(0)
-        self._parts: list[tuple[Chunk, CredalPartition]] = []
+        self._parts: list[tuple[Chunk, CredalPartition | None]] = []
 
-    def add(self, chunk: Chunk, partition: CredalPartition) -> None:
-        """Offer some rows."""
-        if not self._size:
+    def add(self, chunk: Chunk, partition: CredalPartition | None = None) -> None:
+        """Offer some rows, with their masses where these are known."""
+        if not self._size or not chunk.names:
             return
         self._parts.append((chunk, partition))
-        self._keys = np.append(self._keys, self._random.uniform(size=len(chunk.values)))
+        self._keys = np.append(self._keys, self._random.uniform(size=len(chunk.names)))
         if len(self._keys) > 2 * self._size:
             self._parts = [self.rows()]
             self._keys = self._keys[self._kept()]
 
-    def rows(self) -> tuple[Chunk, CredalPartition]:
-        """The rows of the sample, in the order in which they came.
-
-        Returns
-        -------
-        chunk : Chunk
-            The rows.
-        partition : CredalPartition
-            Their masses.
-        """
+    def rows(self) -> tuple[Chunk, CredalPartition | None]:
+        """The rows of the sample, in the order in which they came, and their masses."""
         kept = self._kept()
-        names = [name for chunk, _ in self._parts for name in chunk.names]
-        values = np.concatenate([chunk.values for chunk, _ in self._parts])
-        masses = np.concatenate([partition.masses for _, partition in self._parts])
-        focal_sets = self._parts[0][1].focal_sets
-        return (
-            Chunk([names[k] for k in kept], values[kept]),
-            CredalPartition(masses[kept], focal_sets, validate=False),
-        )
+        chunk = Chunk.joined([one for one, _ in self._parts]).take(kept)
+        partitions = [one for _, one in self._parts if one is not None]
+        if not partitions:
+            return chunk, None
+        masses = np.concatenate([one.masses for one in partitions])
+        return chunk, CredalPartition(masses[kept], partitions[0].focal_sets, validate=False)
 
     def _kept(self) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
         """The rows with the smallest keys."""

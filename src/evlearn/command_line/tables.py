@@ -1,4 +1,4 @@
-"""Tables in files, CSV or Parquet, as chunks of rows: numbers, and the names of the samples."""
+"""Tables in files, CSV or Parquet, as chunks of rows: columns of numbers or text, and the names of the samples."""
 
 import csv
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evlearn.belief.notation import written
 from evlearn.blocks.parquet import open_dataset
@@ -19,6 +20,7 @@ _CHUNK_ROWS = 50_000
 _SAMPLE_ROWS = 1000
 _FEWEST_ROWS = 3  # that tell numbers which only count from others
 _NAMES, _NO_NAMES = "if line 1 has their names, say --header.", "if it is a sample, say --no-header."
+_NUMBERS = ("int", "uint", "float", "double", "halffloat")  # as Parquet calls them
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 
 
@@ -29,12 +31,45 @@ class Chunk(NamedTuple):
     ----------
     names : list of str
         The names of the samples: those of a column, or the numbers of the rows from 0.
-    values : ndarray of shape (n, n_columns)
-        The chosen columns.
+    columns : dict of ndarray
+        The chosen columns: numbers, with NaN for gaps, or text, with None for gaps.
     """
 
     names: list[str]
-    values: FloatArray
+    columns: dict[str, NDArray[Any]]
+
+    @property
+    def values(self) -> FloatArray:
+        """Columns of numbers, side by side."""
+        parts = [
+            column if column.dtype.kind == "f" else column.astype(np.float64) for column in self.columns.values()
+        ]
+        return np.column_stack(parts)
+
+    @property
+    def complete(self) -> BoolArray:
+        """Which rows have no gap, and no infinite number."""
+        known = np.ones(len(self.names), dtype=bool)
+        for column in self.columns.values():
+            if column.dtype.kind == "f":
+                known &= np.isfinite(column)
+            elif column.dtype.kind in "OMm":
+                known &= [one is not None and one == one for one in column]
+        return known
+
+    def take(self, rows: Any) -> "Chunk":
+        """Some of the rows, by a mask or by numbers."""
+        positions = np.arange(len(self.names))[rows]
+        columns = {name: column[positions] for name, column in self.columns.items()}
+        return Chunk([self.names[k] for k in positions], columns)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Chunk"]) -> "Chunk":
+        """Rows after rows."""
+        if len(parts) == 1:
+            return parts[0]
+        names = [name for part in parts for name in part.names]
+        return cls(names, {key: np.concatenate([one.columns[key] for one in parts]) for key in parts[0].columns})
 
 
 class Table(ABC):
@@ -73,33 +108,21 @@ class Table(ABC):
         files = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
         return [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files]
 
-    def chunks(self, chosen: Sequence[str], names: str | None, *, drop_missing: bool) -> Iterator[Chunk]:
+    def chunks(self, chosen: Sequence[str], names: str | None = None) -> Iterator[Chunk]:
         """The rows of the table, some at a time."""
-        positions = [self.columns.index(name) for name in chosen]
+        wanted = [name for name in chosen if name != names]
         start = 0
-        for values, texts in self._read(positions, None if names is None else self.columns.index(names)):
-            numbers = [str(number) for number in range(start, start + len(values))] if texts is None else texts
-            keep = self._complete(values, chosen, start, drop_missing)
-            start += len(values)
-            if keep.all():
-                yield Chunk(numbers, values)
-            elif keep.any():
-                yield Chunk([name for name, kept in zip(numbers, keep, strict=True) if kept], values[keep])
-
-    def _complete(self, values: FloatArray, chosen: Sequence[str], start: int, drop_missing: bool) -> BoolArray:
-        known = np.isfinite(values)
-        if not known.all() and not drop_missing:
-            row, column = (int(one[0]) for one in np.nonzero(~known))
-            raise ValueError(
-                f"{self.path.name}: column {chosen[column]!r} has a missing or infinite value in row "
-                f"{start + row} (counted from 0). Fill it in, choose other columns with --columns or --without, "
-                "or leave such rows out with --drop-missing."
-            )
-        return np.asarray(known.all(axis=1))
+        for columns, texts in self._read(wanted, names):
+            n_rows = len(texts) if texts is not None else len(next(iter(columns.values())))
+            numbers = [str(number) for number in range(start, start + n_rows)] if texts is None else texts
+            start += n_rows
+            yield Chunk(numbers, columns)
 
     @abstractmethod
-    def _read(self, positions: list[int], names: int | None) -> Iterator[tuple[FloatArray, list[str] | None]]:
-        """Numbers, missing ones as NaN, and names, some rows at a time."""
+    def _read(
+        self, chosen: Sequence[str], names: str | None
+    ) -> Iterator[tuple[dict[str, NDArray[Any]], list[str] | None]]:
+        """Columns, with gaps as NaN or None, and names, some rows at a time."""
 
 
 class CsvTable(Table):
@@ -197,10 +220,14 @@ class CsvTable(Table):
     def _float(self, cell: str) -> float:
         return float(cell.replace(self._decimal, ".") if self._decimal != "." else cell)
 
-    def _read(self, positions: list[int], names: int | None) -> Iterator[tuple[FloatArray, list[str] | None]]:
+    def _read(
+        self, chosen: Sequence[str], names: str | None
+    ) -> Iterator[tuple[dict[str, NDArray[Any]], list[str] | None]]:
         rows = self._rows()
         if self.has_names:
             next(rows)
+        positions = [self.columns.index(name) for name in chosen]
+        named = None if names is None else self.columns.index(names)
         while chunk := list(islice(rows, _CHUNK_ROWS)):
             for line, row in chunk:
                 if len(row) != len(self.columns):
@@ -208,10 +235,15 @@ class CsvTable(Table):
                         f"{self.path.name}, line {line}, has {len(row)} cells instead of {len(self.columns)}; "
                         f"is {self._delimiter!r} what separates them? If not, say so with --delimiter."
                     )
-            values = np.empty((len(chunk), len(positions)))
-            for k, position in enumerate(positions):
-                values[:, k] = self._numbers([row[position] for _, row in chunk], chunk, position)
-            yield values, None if names is None else [row[names] for _, row in chunk]
+            columns = {self.columns[k]: self._column([row[k] for _, row in chunk], chunk, k) for k in positions}
+            yield columns, None if named is None else [row[named] for _, row in chunk]
+
+    def _column(self, cells: list[str], chunk: list[tuple[int, list[str]]], position: int) -> NDArray[Any]:
+        if self.numeric[position]:
+            return np.asarray(self._numbers(cells, chunk, position))
+        found = np.empty(len(cells), dtype=object)
+        found[:] = [None if _is_missing(cell) else cell.strip() for cell in cells]
+        return found
 
     def _numbers(self, cells: list[str], chunk: list[tuple[int, list[str]]], position: int) -> Any:
         if self._decimal != ".":
@@ -243,18 +275,25 @@ class ParquetTable(Table):
         self._dataset = open_dataset(path)
         self.columns = list(self._dataset.schema.names)
         kinds = [str(kind) for kind in self._dataset.schema.types]
-        self.numeric = [kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")) for kind in kinds]
+        self.numeric = [kind.startswith((*_NUMBERS, "bool")) for kind in kinds]
 
-    def _read(self, positions: list[int], names: int | None) -> Iterator[tuple[FloatArray, list[str] | None]]:
-        chosen = [self.columns[position] for position in positions]
-        wanted = chosen if names is None else [*chosen, self.columns[names]]
-        single = all(str(self._dataset.schema.field(name).type) in ("float", "halffloat") for name in chosen)
-        for batch in self._dataset.to_batches(columns=list(dict.fromkeys(wanted)), batch_size=_CHUNK_ROWS):
-            values = np.empty((len(batch), len(chosen)), dtype=np.float32 if single else np.float64)
-            for k, name in enumerate(chosen):
-                values[:, k] = batch.column(name).to_numpy(zero_copy_only=False)
+    def _read(
+        self, chosen: Sequence[str], names: str | None
+    ) -> Iterator[tuple[dict[str, NDArray[Any]], list[str] | None]]:
+        wanted = list(dict.fromkeys([*chosen, *([] if names is None else [names])]))
+        for batch in self._dataset.to_batches(columns=wanted, batch_size=_CHUNK_ROWS):
             if len(batch):
-                yield values, None if names is None else [str(one) for one in batch.column(wanted[-1]).to_pylist()]
+                columns = {name: self._column(batch.column(name)) for name in chosen}
+                yield columns, None if names is None else [str(one) for one in batch.column(names).to_pylist()]
+
+    def _column(self, column: Any) -> NDArray[Any]:
+        kind = str(column.type)
+        if kind.startswith("dictionary"):
+            return np.array(column.to_pylist(), dtype=object)
+        found = np.asarray(column.to_numpy(zero_copy_only=False))
+        if kind.startswith(_NUMBERS):
+            return found.astype(np.float32 if kind in ("float", "halffloat") else np.float64, copy=False)
+        return found
 
 
 def open_table(
