@@ -590,7 +590,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
 @pytest.mark.slow
 def test_progress_is_one_line_on_a_terminal(iris):
     controller, terminal = os.openpty()
-    with command("cluster", "iris.csv", "-k", 3, stdout=subprocess.PIPE, stderr=terminal) as process:
+    with command("cluster", "iris.csv", "-k", 3, "--as-is", stdout=subprocess.PIPE, stderr=terminal) as process:
         assert process.stdout.read().startswith("150 samples")
     os.close(terminal)
     told = os.read(controller, 100_000).decode()
@@ -609,7 +609,9 @@ def test_progress_is_one_line_on_a_terminal(iris):
 @pytest.mark.slow
 def test_ctrl_c_before_there_is_a_result_exits_with_130(tmp_path):
     np.savetxt(tmp_path / "data.csv", np.random.RandomState(0).uniform(size=(300_000, 4)), delimiter=",")
-    with command("cluster", tmp_path / "data.csv", "-k", 3, "--no-header", stderr=subprocess.PIPE) as process:
+    with command(
+        "cluster", tmp_path / "data.csv", "-k", 3, "--as-is", "--no-header", stderr=subprocess.PIPE
+    ) as process:
         assert "features" in process.stderr.readline()
         time.sleep(0.1)  # it reads the file
         process.send_signal(signal.SIGINT)
@@ -642,13 +644,14 @@ def test_the_command_is_installed():
 def test_the_commands_of_the_guide_run_as_written(iris, capsys):
     guide = Path(__file__).parents[2] / "docs" / "guide" / "command_line.rst"
     typed = re.findall(r"^   \$ evlearn (.*)$", guide.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert len(typed) == 9
+    assert len(typed) == 11
+    Path("pairs.csv").write_text("flower 0,flower 7,must\nflower 0,flower 60,cannot\n")
     for line in typed:
-        assert plain(*shlex.split(line)) == 0, line
-    assert {"result.csv", "iris.html", "iris.json", "judged.csv"} <= set(os.listdir())
+        assert run(*shlex.split(line)) == 0, line
+    assert {"result.csv", "iris.html", "look_at.csv", "iris.json", "judged.csv"} <= set(os.listdir())
     # And the summary that the guide shows is the one that is printed.
     capsys.readouterr()
-    plain(*shlex.split(typed[0]))
+    run(*shlex.split(typed[0]))
     summary = [line.strip() for line in capsys.readouterr().out.strip().splitlines()]
     told = [line.strip() for line in guide.read_text(encoding="utf-8").splitlines()]
     assert told[told.index(summary[0]) :][: len(summary)] == summary

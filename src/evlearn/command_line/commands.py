@@ -32,6 +32,8 @@ from evlearn.partition import SURE_LEVEL, CredalPartition, PartitionSummary
 from evlearn.partition.verdict import level_for
 from evlearn.preprocessing import TableEncoder
 from evlearn.reporting.report import NO_PICTURES, can_draw, write_report
+from evlearn.reporting.review import review_table
+from evlearn.utils.files import replacing
 from evlearn.utils.typing import FloatArray
 
 METHODS = {"ccm": CCM, "ecm": ECM, "bpec": BPEC, "evclus": EVCLUS, "recm": RECM, "cecm": CECM}
@@ -96,6 +98,7 @@ def predict(options: Namespace) -> int:
 def _check_outputs(options: Namespace, progress: Progress) -> None:
     check_output("--out", options.out, TABLES)
     check_output("--report", options.report, (".html", ".htm"))
+    check_output("--review", options.review, (".csv",))
     check_output("--model", getattr(options, "model", None), (".json",))
     if options.report is not None and not can_draw():
         progress.say(f"evlearn: {NO_PICTURES}")
@@ -352,7 +355,7 @@ class _Told:
         summary: PartitionSummary | None = None
         options, n_rows, n_unknown = self._options, 0, 0
         level = self._level(complete)
-        sample = Sample(_REPORTED if options.report is not None else 0)
+        sample = Sample(_REPORTED if options.report or options.review else 0)
         form = Form(level, plain=options.notation == "plain")
         with open_writer(options.out, form, screen=screen, keep_formulas=options.keep_formulas) as writer:
             for chunk, partition, known in self._judged(complete):
@@ -367,7 +370,7 @@ class _Told:
         self._progress.clear()
         if not n_rows:
             raise ValueError(f"{self._table.path.name} has no rows.")
-        if options.report is not None and summary is not None:
+        if (options.report or options.review) and summary is not None:
             self._report(sample, summary)
         missing = (
             f"  unknown {n_unknown:>9}   rows with gaps, of which the model says nothing" if n_unknown else ""
@@ -414,5 +417,9 @@ class _Told:
         assert partition is not None
         whole = summary.n_samples == len(partition)
         objects = described(self._model, chunk, partition, summary.level)
-        remark = "" if whole else f"These are a random subset of {summary.n_samples:,} samples."
-        write_report(self._model, objects, self._options.report, title=self._options.title, remark=remark)
+        if self._options.review is not None:
+            with replacing(self._options.review) as file:
+                file.write(review_table(objects))
+        if self._options.report is not None:
+            remark = "" if whole else f"These are a random subset of {summary.n_samples:,} samples."
+            write_report(self._model, objects, self._options.report, title=self._options.title, remark=remark)

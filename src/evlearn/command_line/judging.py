@@ -46,20 +46,13 @@ def judge(model: Any, chunk: Chunk) -> tuple[CredalPartition | None, BoolArray]:
 def described(model: Any, chunk: Chunk, partition: CredalPartition, level: float) -> Objects:
     """Rows as a report shows them: as the table has them, and as the clusterer sees them."""
     before, last = split_pipeline(model)
-    if getattr(last, "metric", None) == "precomputed":
+    if before is None and getattr(last, "metric", None) == "precomputed":
         return Objects(partition, chunk.names, [], np.empty((len(partition), 0)), None, level)
     with _nameless():
-        seen = chunk.values if before is None else np.asarray(before.transform(_input(model, chunk)))
-    seen = np.nan_to_num(seen)  # pictures have no place for gaps
-    numbers = all(column.dtype.kind == "f" for column in chunk.columns.values())
-    values = chunk.values if numbers else np.column_stack([_cells(one) for one in chunk.columns.values()])
-    return Objects(partition, chunk.names, list(chunk.columns), values, seen, level)
-
-
-def _cells(column: Any) -> Any:
-    cells = column.astype(object)
-    cells[[one is None for one in cells]] = ""
-    return cells
+        seen = chunk.values if before is None else before.transform(_input(model, chunk))
+    dense = np.asarray(seen.toarray() if hasattr(seen, "toarray") else seen)
+    # Pictures have no place for gaps.
+    return Objects(partition, chunk.names, list(chunk.columns), chunk.columns, np.nan_to_num(dense), level)
 
 
 def _predicted(model: Any, chunk: Chunk) -> CredalPartition:

@@ -222,6 +222,7 @@ def _add_result_options(parser: ArgumentParser) -> Any:
         help="how sets of clusters are written: plain for spreadsheets and databases (default), or as in papers",
     )
     results.add_argument("--report", metavar="FILE.html", help="pictures and tables as one page, for others")
+    results.add_argument("--review", metavar="FILE.csv", help="the torn rows and the outliers, with the reasons")
     results.add_argument(
         "--keep-formulas",
         action="store_true",

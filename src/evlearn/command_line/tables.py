@@ -239,7 +239,7 @@ class CsvTable(Table):
             yield columns, None if named is None else [row[named] for _, row in chunk]
 
     def _column(self, cells: list[str], chunk: list[tuple[int, list[str]]], position: int) -> NDArray[Any]:
-        if self.numeric[position]:
+        if self.numeric[position] or all(map(_is_missing, cells)):
             return np.asarray(self._numbers(cells, chunk, position))
         found = np.empty(len(cells), dtype=object)
         found[:] = [None if _is_missing(cell) else cell.strip() for cell in cells]

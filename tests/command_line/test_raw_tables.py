@@ -1,0 +1,223 @@
+"""The command `evlearn` on tables as people have them: categories, dates, gaps; and a row for every row."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import evlearn
+from evlearn.cluster import CCM, CECM
+from evlearn.command_line import main
+from evlearn.constraints import PairwiseConstraints
+from evlearn.preprocessing import TableEncoder
+
+N_ODD = 40
+
+
+def customers(n, seed):
+    """Customers of four segments, with gaps; the first of them are odd, each in a way of its own."""
+    random = np.random.default_rng(seed)
+    segment = random.integers(4, size=n)
+    plans = np.array(["basic", "plus", "pro", "max"], dtype=object)
+    frame = pd.DataFrame(
+        {
+            "customer_id": [f"C{seed}-{k:05d}" for k in range(n)],
+            "income": np.exp(random.normal(9.5 + 0.6 * segment, 0.2)).round(),
+            "age": (30 + 10 * (segment % 3) + random.normal(0, 4, n)).round(),
+            "orders": random.poisson(3 + 4 * (segment % 2)),
+            "basket": (20 + 15 * segment + random.normal(0, 5, n)).round(2),
+            "plan": plans[np.where(random.random(n) < 0.85, segment, random.integers(4, size=n))],
+            "region": random.choice(np.array(["north", "south", "east"], dtype=object), n),
+            "newsletter": random.random(n) < 0.2 + 0.2 * (segment % 2),
+            "since": np.datetime64("2020-01-01") + random.integers(2000, size=n).astype("timedelta64[D]"),
+        }
+    )
+    for column, low, high in (("age", 18, 120), ("orders", 0, 40), ("basket", 5, 200), ("income", 1e5, 4e5)):
+        frame.loc[: N_ODD - 1, column] = random.integers(low, high, size=N_ODD)
+    for column in ("income", "age", "plan", "region", "basket"):
+        frame.loc[random.random(n) < 0.05, column] = np.nan
+    return frame, segment
+
+
+def run(*arguments):
+    return main([str(one) for one in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_five_thousand_customers_and_those_of_next_month(folder):
+    table, segment = customers(5000, 0)
+    later, later_segment = customers(1200, 1)
+    table.to_csv("customers.csv", index=False)
+    later[later.columns[::-1]].to_csv("next_month.csv", index=False)
+    files = ["--out", "result.csv", "--report", "report.html", "--review", "review.csv", "--model", "model.json"]
+    assert run("cluster", "customers.csv", "-k", 4, "-q", "--names", "customer_id", *files) == 0
+    result = pd.read_csv("result.csv")
+    assert result["sample"].tolist() == table["customer_id"].tolist()
+    assert adjusted_rand_score(segment[N_ODD:], result["cluster"][N_ODD:]) > 0.9
+    odd = result["assignment"] == "outlier"
+    assert odd[:N_ODD].mean() > 0.8
+    assert odd[N_ODD:].mean() < 0.01
+    torn = result["assignment"].str.contains("|", regex=False) | (result["assignment"] == "any")
+    assert 0 < torn.mean() < 0.2
+    assert len(pd.read_csv("review.csv")) == (torn | odd).sum()
+    # In another process, as on another day: a row for every customer, and the same segments.
+    command = [sys.executable, "-m", "evlearn", "predict", "model.json", "next_month.csv", "-q"]
+    options = ["--names", "customer_id", "--out", "scores.csv"]
+    subprocess.run([*command, *options], check=True, cwd=folder)
+    scores = pd.read_csv("scores.csv")
+    assert scores["sample"].tolist() == later["customer_id"].tolist()
+    assert not (scores["assignment"] == "unknown").any()
+    assert adjusted_rand_score(later_segment[N_ODD:], scores["cluster"][N_ODD:]) > 0.9
+    assert (scores["assignment"] == "outlier")[:N_ODD].mean() > 0.8
+    expected = evlearn.predict_mass(evlearn.load_model("model.json"), later)
+    assert scores["cluster"].tolist() == expected.to_hard().tolist()
+
+
+def test_a_raw_table_is_encoded_and_the_command_says_how(folder, capsys):
+    table, _ = customers(200, 0)
+    table.to_csv("table.csv", index=False)
+    assert run("cluster", "table.csv", "-k", 3, "--names", "customer_id", "--model", "model.json") == 0
+    told = capsys.readouterr().err
+    assert "evlearn: plan: 4 categories" in told
+    assert "evlearn: since: dates from" in told
+    model = evlearn.load_model("model.json")
+    expected = make_pipeline(TableEncoder(), CCM(3, random_state=0)).fit(table.drop(columns="customer_id"))
+    assert np.array_equal(model.predict(table), expected.predict(table))
+    table.to_parquet("table.parquet")
+    assert run("predict", "model.json", "table.parquet", "-q", "--out", "from_parquet.csv") == 0
+    assert run("predict", "model.json", "table.csv", "-q", "--out", "from_csv.csv") == 0
+    pd.testing.assert_frame_equal(pd.read_csv("from_parquet.csv"), pd.read_csv("from_csv.csv"))
+
+
+def test_an_identifier_that_nobody_named_is_left_out(folder, capsys):
+    table, _ = customers(100, 0)
+    table.assign(customer_id=np.arange(100)).to_csv("table.csv", index=False)
+    assert run("cluster", "table.csv", "-k", 2) == 0
+    assert "customer_id: left out" in capsys.readouterr().err
+
+
+def test_columns_of_results_are_names_that_databases_take(folder):
+    table, _ = customers(200, 0)
+    table.to_csv("table.csv", index=False)
+    assert run("cluster", "table.csv", "-k", 3, "-q", "--set", "focal_sets=full", "--out", "plain.csv") == 0
+    masses = ["none", "0", "1", "2", "0_1", "0_2", "1_2", "any"]
+    plain = pd.read_csv("plain.csv")
+    assert list(plain) == ["sample", "cluster", "assignment", "doubt", *(f"mass_{one}" for one in masses)]
+    assert (folder / "plain.csv").read_text(encoding="utf-8").isascii()
+    arguments = ["-k", 3, "-q", "--set", "focal_sets=full", "--notation", "sets", "--out", "sets.csv"]
+    assert run("cluster", "table.csv", *arguments) == 0
+    sets = pd.read_csv("sets.csv")
+    assert np.array_equal(sets.iloc[:, 3:], plain.iloc[:, 3:])
+    words = {"Ω": "any", "outlier": "outlier"}
+    read = [words.get(one, one.strip("{}").replace(",", "|")) for one in sets["assignment"]]
+    assert read == plain["assignment"].tolist()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_row_that_the_model_cannot_judge_says_so(folder, ending, capsys):
+    holes = pd.DataFrame(load_iris().data, columns=list("abcd"))
+    evlearn.save_model(CECM(3, random_state=0).fit(holes), "model.json")
+    holes.iloc[[0, 1, 149], 2] = np.nan
+    holes.to_csv("holes.csv", index=False)
+    assert run("predict", "model.json", "holes.csv", "--out", f"result.{ending}") == 0
+    assert "unknown         3" in capsys.readouterr().err
+    result = pd.read_csv("result.csv") if ending == "csv" else pd.read_parquet("result.parquet")
+    assert len(result) == 150
+    assert np.flatnonzero(result["assignment"] == "unknown").tolist() == [0, 1, 149]
+    assert result.loc[[0, 1, 149], ["cluster", "doubt", "mass_none"]].isna().all().all()
+    assert result["cluster"].notna().sum() == 147
+    holes.iloc[:, 2] = np.nan
+    holes.to_csv("holes.csv", index=False)
+    assert run("predict", "model.json", "holes.csv", "-q", "--out", f"nothing.{ending}") == 0
+    nothing = pd.read_csv("nothing.csv") if ending == "csv" else pd.read_parquet("nothing.parquet")
+    assert nothing["assignment"].tolist() == ["unknown"] * 150
+
+
+def test_rows_that_cannot_be_judged_are_in_their_place_in_any_chunk(folder, monkeypatch):
+    X = load_iris().data
+    evlearn.save_model(CECM(3, random_state=0).fit(X), "model.json")
+    holes = pd.DataFrame(X, columns=list("abcd"))
+    holes.iloc[[*range(70), 149], 2] = np.nan
+    holes.to_csv("holes.csv", index=False)
+    assert run("predict", "model.json", "holes.csv", "-q", "--out", "once.csv") == 0
+    monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", 32)
+    assert run("predict", "model.json", "holes.csv", "-q", "--out", "chunks.csv") == 0
+    pd.testing.assert_frame_equal(pd.read_csv("once.csv"), pd.read_csv("chunks.csv"))
+    assert len(pd.read_csv("once.csv")) == 150
+
+
+def test_a_pipeline_of_scikit_learn_scores_a_file(folder):
+    table, _ = customers(300, 0)
+    numbers = ["income", "age", "orders", "basket"]
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), numbers),
+        (OneHotEncoder(handle_unknown="ignore"), ["plan", "newsletter"]),
+    )
+    table.to_csv("table.csv", index=False)
+    read = pd.read_csv("table.csv")
+    model = make_pipeline(columns, CCM(4, random_state=0)).fit(read)
+    evlearn.save_model(model, "model.json")
+    assert run("predict", "model.json", "table.csv", "-q", "--out", "result.csv") == 0
+    assert pd.read_csv("result.csv")["cluster"].tolist() == model.predict(read).tolist()
+
+
+@pytest.mark.slow
+def test_the_number_of_clusters_is_found_if_nobody_knows_it(folder, capsys):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 3)) + 8 * random.integers(3, size=300)[:, None]
+    pd.DataFrame(X, columns=["a", "b", "c"]).to_csv("table.csv", index=False)
+    assert run("cluster", "table.csv", "--n-clusters", "auto") == 0
+    captured = capsys.readouterr()
+    assert "300 samples, 3 clusters" in captured.out
+    assert "evlearn: 3 clusters, with" in captured.err
+
+
+def test_constraints_come_from_a_file_by_name_or_by_number(folder, capsys):
+    iris = load_iris()
+    table = pd.DataFrame(iris.data, columns=list("abcd"))
+    table.insert(0, "name", [f"flower {k}" for k in range(150)])
+    table.to_csv("iris.csv", index=False)
+    known = PairwiseConstraints.sample(iris.target, 30, random_state=0)
+    pairs = [(*pair, word) for word in ("must", "cannot") for pair in getattr(known, f"{word}_link").tolist()]
+    lines = [f"flower {a};flower {b};{word}" for a, b, word in pairs]
+    (folder / "named.csv").write_text("first;second;kind\n" + "\n".join(lines))
+    (folder / "numbered.csv").write_text("\n".join(f"{a},{b},{word}" for a, b, word in pairs))
+    expected = CECM(3, random_state=0).fit(iris.data, constraints=known).labels_.tolist()
+    options = ["-k", 3, "-m", "cecm", "--as-is", "--out", "result.csv"]
+    assert run("cluster", "iris.csv", *options, "--names", "name", "--constraints", "named.csv") == 0
+    assert pd.read_csv("result.csv")["cluster"].tolist() == expected
+    assert f"PairwiseConstraints({known.n_must_link} must-link" in capsys.readouterr().err
+    assert run("cluster", "iris.csv", *options, "--without", "name", "--constraints", "numbered.csv") == 0
+    assert pd.read_csv("result.csv")["cluster"].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("0,1,perhaps\n1,2,maybe\n", ["-m", "cecm"], "line 2: two rows and the word must or cannot"),
+        ("0,1\n", ["-m", "cecm"], "line 1: two rows and the word must or cannot"),
+        ("0,nobody,must\n", ["-m", "evclus"], "'nobody' is a name which no row has"),
+        ("0,1,must\n", ["-m", "ccm"], "--constraints needs --method cecm or evclus, got ccm"),
+        (None, ["-m", "cecm"], "there is no file 'pairs.csv'"),
+    ],
+)
+def test_constraints_that_are_wrong_are_told(text, options, message, folder, capsys):
+    pd.DataFrame(load_iris().data, columns=list("abcd")).to_csv("iris.csv", index=False)
+    if text is not None:
+        (folder / "pairs.csv").write_text(text)
+    assert run("cluster", "iris.csv", "-k", 3, *options, "--constraints", "pairs.csv") == 1
+    assert message in capsys.readouterr().err
