@@ -56,3 +56,10 @@ def partitions(draw, n_samples, max_size=4):
 
 def labels(n_samples, n_clusters=3):
     return hnp.arrays(np.int64, n_samples, elements=st.integers(0, n_clusters - 1))
+
+
+def checks_of_classifiers(estimator):
+    """Checks of scikit-learn that take whatever predicts probabilities, of sparse features, for a classifier."""
+    reason = "it asks for the tags of a classifier, and for a probability of each class in y"
+    names = ("check_estimator_sparse_array", "check_estimator_sparse_matrix")
+    return dict.fromkeys(names, reason) if estimator.__sklearn_tags__().input_tags.sparse else {}

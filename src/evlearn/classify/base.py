@@ -6,18 +6,20 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evlearn import belief
 from evlearn.belief import FocalSets
+from evlearn.blocks.sparse import SparseBlock
 from evlearn.classify.labels import Labels, read_labels
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
-from evlearn.utils.validation import check_choice
+from evlearn.utils.validation import check_choice, check_sparse, refuse_sparse
 
 #: The square of a number beyond this overflows.
 LARGEST = 1e150
@@ -31,6 +33,9 @@ _SET_RULES: dict[str, Callable[[FloatArray, FocalSets], BoolArray]] = {
 
 class EvidentialClassifier(ClassifierMixin, BaseEstimator):
     """Base class: an estimator says `_masses` of rows, and all predictions follow from them."""
+
+    #: Whether features may be sparse.
+    _takes_sparse = False
 
     classes_: npt.NDArray[Any]
     focal_sets_: FocalSets
@@ -170,6 +175,11 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
             rejection_cost=rejection_cost, unknown_cost=unknown_cost, criterion=criterion, rho=rho
         )
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         # Not n_features_in_, which is set before anything is learned.
         return "focal_sets_" in self.__dict__
@@ -178,13 +188,17 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         """The masses of some rows, on `focal_sets_`."""
         raise NotImplementedError
 
-    def _read(self, X: Any, *, reset: bool) -> FloatArray:
-        data: FloatArray = validate_data(self, X, reset=reset, dtype=np.float64, order="C")
-        if np.abs(data).max() > LARGEST:
+    def _read(self, X: Any, *, reset: bool) -> Any:
+        if not self._takes_sparse:
+            refuse_sparse(X, type(self).__name__)
+        check_sparse("X", X)
+        data = validate_data(self, X, reset=reset, dtype=np.float64, order="C", accept_sparse="csr")
+        values = data.data if issparse(data) else data
+        if np.abs(values).max(initial=0) > LARGEST:
             raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; divide it by a constant.")
-        return data
+        return SparseBlock(data) if issparse(data) else data
 
-    def _read_training(self, X: Any, y: Any) -> tuple[FloatArray, Labels]:
+    def _read_training(self, X: Any, y: Any) -> tuple[Any, Labels]:
         name = type(self).__name__
         data = self._read(X, reset=True)
         labels = read_labels(y, data, name)

@@ -5,10 +5,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evlearn.blocks.sparse import SparseBlock
 from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.labels import Labels, read_share
 from evlearn.classify.neighbor_evidence import first_scales, make_evidence
+from evlearn.classify.sparse_search import SparseSearch
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import Trace, publish_trace, whole_or_nothing
 from evlearn.utils.lbfgs import lower_by_lbfgs
@@ -104,6 +106,9 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     array([[0., 0., 0., 0., 1.]])
     """
 
+    _takes_sparse = True
+    _tree: BoxTree | SparseSearch
+
     def __init__(
         self,
         n_neighbors: int = 10,
@@ -145,7 +150,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         self._check_parameters()
         data, labels = self._read_training(X, y)
         self._evidence = make_evidence(labels)
-        self._tree = BoxTree.of(data)
+        self._tree = SparseSearch(data) if isinstance(data, SparseBlock) else BoxTree.of(data)
         self._n_samples = len(data)
         start = self._first_scales(labels, data)
         # Without a floor some classes learn that they reach everywhere, and nothing is unknown any more.
@@ -194,7 +199,9 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "gradient_tol": _GRADIENT}
         return lower_by_lbfgs(evaluate, ones, lower=floor, **limits)
 
-    def _masses(self, rows: FloatArray) -> FloatArray:
+    def _masses(self, rows: Any) -> FloatArray:
+        if isinstance(rows, SparseBlock) and isinstance(self._tree, BoxTree):
+            rows = rows.matrix.toarray()
         width = min(self.n_neighbors, self._n_samples)
         neighbors, squares = self._tree.nearest_of(rows, width, n_jobs=self.n_jobs)
         return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evlearn.belief import FocalSets, commonality, expand
+from evlearn.blocks.sparse import SparseBlock
 from evlearn.classify.labels import Labels, singletons_and_frame
 from evlearn.cluster.neighbors.label_search import weights_to_masses
 from evlearn.kernels.neighbor_loss import loss
@@ -209,13 +210,13 @@ class SoftEvidence:
         return list(row_blocks(len(squares), max(_BLOCK // per_row, 1)))
 
 
-def first_scales(labels: Labels, data: FloatArray) -> npt.NDArray[np.float64]:
+def first_scales(labels: Labels, data: Any) -> npt.NDArray[np.float64]:
     """Scales to begin with: one over the root mean square distance of samples of a class, or of all samples.
 
     A few samples that are remote from all others do not count.
     """
     # One sample at a billion would make a scale for which all samples are near.
-    near = remoteness(data) <= REMOTE
+    near = np.ones(len(data), dtype=bool) if isinstance(data, SparseBlock) else remoteness(data) <= REMOTE
     overall = _mean_square(data[near])
     if labels.codes is None:
         means = np.array([overall])
@@ -226,8 +227,11 @@ def first_scales(labels: Labels, data: FloatArray) -> npt.NDArray[np.float64]:
     return 1 / np.sqrt(np.where(means > np.finfo(float).tiny, means, 1))
 
 
-def _mean_square(group: FloatArray) -> float:
+def _mean_square(group: Any) -> float:
     """The mean squared distance of two different samples: twice the sum of the variances."""
+    if isinstance(group, SparseBlock):
+        mean = np.asarray(group.matrix.mean(axis=0)).ravel()
+        return float(2 * (group.squares.sum() - len(group) * mean @ mean) / (len(group) - 1))
     return float(2 * group.var(axis=0, ddof=1).sum())
 
 

@@ -5,10 +5,14 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
+from sklearn.preprocessing import normalize
 
+from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.utils.convergence import warn_caller
 from evlearn.utils.typing import FloatArray
 
+#: The metrics that sparse features may have.
+SPARSE_METRICS = ("euclidean", "cosine")
 #: A diagonal below this share of the largest dissimilarity is meant to be zero: products leave the root of a
 #: rounding error there, in double and in single precision.
 _ZERO, _ZERO_SINGLE = 1e-6, 1e-3
@@ -52,8 +56,21 @@ def squared_distances(block: FloatArray, landmarks: FloatArray, landmark_squares
     return np.maximum(squares, 0, out=squares)
 
 
-def distances_between(X: FloatArray, others: FloatArray, metric: Any) -> FloatArray:
+def row_distances(X: SparseBlock, others: SparseBlock, metric: str) -> FloatArray:
+    """Dissimilarities of sparse rows to others, one to one."""
+    one, other = (rows.matrix.astype(np.float64) for rows in (X, others))
+    if metric == "cosine":  # half the squared distance of rows of length one
+        one, other = normalize(one), normalize(other)
+        return np.asarray(1 - one.multiply(other).sum(axis=1)).ravel()
+    apart = one - other
+    return np.asarray(np.sqrt(apart.multiply(apart).sum(axis=1))).ravel()
+
+
+def distances_between(X: Features, others: Features, metric: Any) -> FloatArray:
     """Dissimilarities of all rows of X to all rows of others, in double precision."""
+    if isinstance(X, SparseBlock) or isinstance(others, SparseBlock):
+        one, other = (getattr(rows, "matrix", rows) for rows in (X, others))
+        return np.asarray(pairwise_distances(one, other, metric=metric), dtype=np.float64)
     if isinstance(metric, str) and metric == "euclidean":
         return np.asarray(cdist(X.astype(np.float64, copy=False), others.astype(np.float64, copy=False)))
     return np.asarray(pairwise_distances(X, others, metric=metric), dtype=np.float64)

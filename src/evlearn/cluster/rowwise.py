@@ -14,6 +14,7 @@ from evlearn.belief import FocalSets
 from evlearn.blocks import ArrayRows, Rows, open_rows
 from evlearn.blocks.dask_rows import DaskRows
 from evlearn.blocks.open import is_elsewhere
+from evlearn.blocks.sparse import SparseBlock, SparseRows, with_length
 from evlearn.blocks.targets import check_out, make_target
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.gaps import GapModel
@@ -181,10 +182,20 @@ class RowwiseClusterer(EvidentialClusterer):
 
     # The data
 
+    @property
+    def _takes_sparse(self) -> bool:
+        """Whether features may be sparse."""
+        return False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
+
     def _read(self, X: Any, *, reset: bool) -> Numbers:
-        """An array in memory, checked."""
-        kinds = [np.float64, np.float32]
-        return read_numbers(self, X, reset=reset, takes_gaps=self._takes_gaps, dtype=kinds)
+        """An array in memory, or sparse rows, checked."""
+        options = {"dtype": [np.float64, np.float32], "accept_sparse": "csr" if self._takes_sparse else False}
+        return with_length(read_numbers(self, X, reset=reset, takes_gaps=self._takes_gaps, **options))
 
     @contextmanager
     def _opened(self, X: Any, *, reset: bool) -> Iterator[Rows]:
@@ -272,7 +283,8 @@ class _View:
 
 
 def _rows_of(numbers: Numbers) -> ArrayRows:
-    return ArrayRows(numbers.data, has_gaps=numbers.has_gaps)
+    data: Any = numbers.data
+    return SparseRows(data) if isinstance(data, SparseBlock) else ArrayRows(data, has_gaps=numbers.has_gaps)
 
 
 def _check_features(estimator: Any, rows: Rows, reset: bool) -> None:

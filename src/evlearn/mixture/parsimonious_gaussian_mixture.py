@@ -17,7 +17,14 @@ from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
 from evlearn.utils.convergence import Trace, warn_if_unfinished, warn_of_collapse, whole_or_nothing
 from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
-from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
+from evlearn.utils.validation import (
+    check_choice,
+    check_integer,
+    check_range,
+    check_real,
+    refuse_remote,
+    refuse_sparse,
+)
 
 
 class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
@@ -171,6 +178,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
             The fitted estimator.
         """
         self._check_parameters()
+        refuse_sparse(X, type(self).__name__)
         data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         refuse_remote("X", data)
         self.component_numbers_ = _numbers(self.n_components, len(data))

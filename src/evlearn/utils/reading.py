@@ -3,9 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
 from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_sparse, refuse_sparse
 
 #: Estimators to which missing values are doubt.
 _THESE = "ECM, CCM, EVCLUS, RECM, BootClus, MergedMixture, ParsimoniousGaussianMixture and EvidentialKNNClassifier"
@@ -19,14 +21,17 @@ class Numbers(NamedTuple):
 
 
 def read_numbers(estimator: Any, X: Any, *, reset: bool, takes_gaps: bool = False, **options: Any) -> Numbers:
-    """What scikit-learn's `validate_data` gives; NaN where an estimator takes them, and else words that help."""
+    """What scikit-learn's `validate_data` gives; gaps and sparse rows where they are taken, or words that help."""
+    if not options.get("accept_sparse"):
+        refuse_sparse(X, type(estimator).__name__)
+    check_sparse("X", X)
     try:
         return Numbers(validate_data(estimator, X, reset=reset, **options), False)
     except ValueError as error:
         # Complete data are not looked at twice: only when something is missing the other way is taken.
         if "contains NaN" not in str(error):
             raise
-        if not takes_gaps:
+        if not takes_gaps or issparse(X):
             raise ValueError(_advice(estimator)) from None
     data = validate_data(estimator, X, reset=reset, ensure_all_finite="allow-nan", **options)
     if reset:

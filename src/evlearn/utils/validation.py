@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 #: Parameters that say how to run and where to write to, and not what is computed: they are for whoever runs an
 #: estimator to choose, and never for a file.
@@ -90,6 +91,16 @@ def check_sparse(name: str, matrix: Any) -> None:
             )  # it checks what it is made of
     except ValueError as error:
         raise ValueError(f"{name} is not a valid sparse matrix: {error}.") from error
+
+
+def refuse_sparse(X: Any, who: str) -> None:
+    """Raise if features are sparse, and say what takes them."""
+    if issparse(X):
+        raise TypeError(
+            f"{who} does not take sparse features, and X is a sparse matrix of shape {X.shape}: put "
+            "sklearn.decomposition.TruncatedSVD before it, or take ECM, CCM, EVCLUS (metric "
+            "'euclidean' or 'cosine') or EvidentialKNNClassifier."
+        )
 
 
 #: How many times farther than others a sample must be to be remote. No distribution that squares of distances make

@@ -23,11 +23,15 @@ from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.penalty import Penalty
 from evlearn.datasets import load_butterfly, make_bananas, make_fourclass
 from evlearn.exceptions import CollapseWarning
+from strategies import checks_of_classifiers
 
 SOLVERS = ["exact", "stochastic", "landmark"]
 
 
-@parametrize_with_checks([EVCLUS(n_clusters=2, solver=solver) for solver in SOLVERS])
+@parametrize_with_checks(
+    [EVCLUS(n_clusters=2, solver=solver) for solver in SOLVERS],
+    expected_failed_checks=checks_of_classifiers,
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

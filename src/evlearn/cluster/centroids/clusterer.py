@@ -8,6 +8,7 @@ from scipy.spatial.distance import pdist
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks import ArrayRows, Rows
+from evlearn.blocks.sparse import SparseRows
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.alternation import Model, Point
 from evlearn.cluster.centroids.fit import PrototypeFit, from_kmeans
@@ -89,7 +90,12 @@ class PrototypeClusterer(RowwiseClusterer):
         self._publish_model(trace.state.model, fit.state.chosen)
         publish_trace(self, trace, "the objective", max_iter=self.max_iter, unit=fit.unit)
         self._publish_masses(rows)
-        if self._takes_gaps and isinstance(rows, ArrayRows) and rows.in_memory:
+        if (
+            self._takes_gaps
+            and isinstance(rows, ArrayRows)
+            and rows.in_memory
+            and not isinstance(rows, SparseRows)
+        ):
             self._learn_gaps(rows.read(0, len(rows)), self.n_clusters)
         fit.end(trace)
         self._warn_of_collapse(fit.state.chosen)

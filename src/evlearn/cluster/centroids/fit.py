@@ -1,5 +1,6 @@
 """A fit of prototypes, from data of any size to where the best descent ended."""
 
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
@@ -7,15 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
 
 from evlearn.belief import FocalSets
-from evlearn.blocks import Rows
+from evlearn.blocks import ArrayRows, Rows
+from evlearn.blocks.sparse import Features, SparseBlock, SparseRows
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.alternation import Alternation, Model, Point
 from evlearn.cluster.centroids.fit_state import Ended, FitState
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.scales import Chosen, Scales, is_one_cloud
-from evlearn.cluster.centroids.starts import draw, squared_distances, typical_distance
+from evlearn.cluster.centroids.sparse_starts import Isometry, distinct_rows
+from evlearn.cluster.centroids.starts import draw, given_prototypes, squared_distances, typical_distance
 from evlearn.cluster.centroids.trials import Trial
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.cluster.focal_families import (
@@ -30,6 +34,9 @@ from evlearn.utils.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Trace, descend
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import REMOTE
+
+#: Sparse rows that starts are looked for with; their products take so many squared numbers.
+_SPARSE_ROWS = 1500
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,8 @@ class PrototypeFit:
         weights = check_weights(sample_weight, rows)
         unit = weight_unit(weights)
         checkpoint = None
+        if method.checkpoint is not None and isinstance(rows, SparseRows):
+            raise ValueError(f"checkpoint={method.checkpoint!r} needs dense features, and X is sparse; give None.")
         if method.checkpoint is not None:
             checkpoint = Checkpoint(method.checkpoint, identity_of(method, rows, sample_weight=weights))
         state = _stored_state(method, rows, checkpoint) or first_state(method, rows, weights)
@@ -157,6 +166,8 @@ def look_at(rows: Rows, weights: Any, delta: Any, random: np.random.RandomState)
 def first_state(method: Any, rows: Rows, weights: FloatArray | None) -> FitState:
     """Starts, and all that is "auto"."""
     random = check_random_state(method.random_state)
+    if isinstance(rows, SparseRows):
+        return _state_of_sparse(method, rows, weights, random)
     seen = look_at(rows, weights, method.delta, random)
     starts = method._starts(rows, seen.sample, seen.counts, random)
     if method.masses_file is None and rows.in_memory:
@@ -169,6 +180,29 @@ def first_state(method: Any, rows: Rows, weights: FloatArray | None) -> FitState
         best, chosen = trial.best(starts, chosen, lower_beta=lower_beta)
         starts = [best]
     return FitState(seen.coordinates, chosen, trial.sets(starts[0]), np.stack(starts))
+
+
+def _state_of_sparse(
+    method: Any, rows: SparseRows, weights: FloatArray | None, random: np.random.RandomState
+) -> FitState:
+    """The same, of some rows in a space of few dimensions."""
+    chosen = np.arange(len(rows))
+    if len(rows) > _SPARSE_ROWS:
+        chosen = np.sort(sample_without_replacement(len(rows), _SPARSE_ROWS, random_state=random))
+    counts = np.ones(len(chosen)) if weights is None else np.asarray(weights, dtype=np.float64)[chosen]
+    sample, times = distinct_rows(rows.take(chosen), counts)
+    space = Isometry.of(sample)
+    inner = copy(method)
+    inner.random_state = random
+    if not isinstance(method.init, str):
+        given = given_prototypes(method.init, method.n_clusters, rows.n_features)
+        inner.init = space.enter(given)
+    found = first_state(inner, ArrayRows(space.coordinates), times)
+    starts = np.stack([space.leave(one) for one in found.starts]) if isinstance(method.init, str) else given[None]
+    if method.masses_file is None:
+        refuse_too_many_sets(method.focal_sets, starts.shape[1], rows)
+    origin = Coordinates(np.zeros(rows.n_features), found.coordinates.scale)
+    return FitState(origin, found.chosen, found.focal_sets, starts)
 
 
 def first_model(method: Any, state: FitState) -> Model:
@@ -236,5 +270,7 @@ class _Farthest:
 
     coordinates: Coordinates
 
-    def __call__(self, rows: FloatArray, weights: Any = None) -> float:
+    def __call__(self, rows: Features, weights: Any = None) -> float:
+        if isinstance(rows, SparseBlock):
+            return float(abs(rows.matrix).max() * self.coordinates.scale) if len(rows) else 0.0
         return float(np.abs(self.coordinates.enter(rows)).max(initial=0))

@@ -20,7 +20,8 @@ import numpy as np
 
 import evlearn.kernels.prototypes as kernel
 from evlearn.belief import FocalSets
-from evlearn.cluster.set_costs import SetCosts, powers_of, solve_positive, total_cost
+from evlearn.blocks.sparse import Features, SparseBlock
+from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solve_positive, total_cost
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape, remoteness
 
@@ -31,6 +32,8 @@ _SMALLEST, _LARGEST = 1e-150, 1e150
 _ORDINARY = 1e4
 #: In units of a model: whatever is farther is an outlier all the same, and its square is a number.
 FARTHEST = 1e100
+#: The share of a sum of squares below which a difference of products is rounding.
+_LOST = 1e-14
 #: What single precision can be trusted with: scales, and prototypes in units of the model.
 _SINGLE_SCALES, _SINGLE_FARTHEST = (1e-36, 1e36), 1e15
 
@@ -172,16 +175,20 @@ class EuclideanModel(PrototypeModel):
 
     fixed: bool = False
 
-    def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
+    def assign(self, rows: Features, weights: Any = None) -> FloatArray:
         """The masses of rows."""
+        if isinstance(rows, SparseBlock):
+            return masses_of_costs(self.costs_of(rows), self.costs.beta).astype(rows.dtype, copy=False)
         given = rows.dtype
         rows = self._computable(rows)
         out = np.empty((len(rows), len(self.costs.focal_sets)), dtype=rows.dtype)
         kernel.assign(rows, *self._arguments(rows.dtype), out)
         return out.astype(given, copy=False)
 
-    def collect(self, rows: FloatArray, weights: Any = None) -> Statistics:
+    def collect(self, rows: Features, weights: Any = None) -> Statistics:
         """The statistics of rows, without keeping their masses."""
+        if isinstance(rows, SparseBlock):
+            return self.gather(rows, masses_of_costs(self.costs_of(rows), self.costs.beta), weights)
         rows = self._computable(rows)
         powers, sums = np.zeros(len(self.costs.focal_sets)), np.zeros(self.prototypes.shape)
         if weights is not None:
@@ -189,20 +196,22 @@ class EuclideanModel(PrototypeModel):
         cost = kernel.collect(rows, weights, *self._arguments(rows.dtype), powers, sums)
         return Statistics(cost / self.coordinates.scale**2, powers, sums)
 
-    def costs_of(self, rows: FloatArray) -> FloatArray:
+    def costs_of(self, rows: Features) -> FloatArray:
         """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding."""
-        inside = self.coordinates.enter(rows)
-        squares = ((inside[:, None, :] - self.prototypes) ** 2).sum(axis=2)
+        squares = self._squares(rows)
         whole = squares @ (self.costs.membership * self.costs.spread[:, None]).T
         left = whole - self._offsets
         left[left <= 16 * np.finfo(np.float64).eps * whole] = 0
         return np.hstack([np.full((len(rows), 1), self.empty_cost), left])
 
-    def gather(self, rows: FloatArray, masses: FloatArray, weights: Any = None) -> Statistics:
+    def gather(self, rows: Features, masses: FloatArray, weights: Any = None) -> Statistics:
         """The statistics of rows whose masses are given."""
         powers = powers_of(masses, self.costs.beta, weights)
         cost = total_cost(powers, self.costs_of(rows)) / self.coordinates.scale**2
         shares = powers[:, 1:] @ (self.costs.membership * self.costs.spread[:, None])
+        if isinstance(rows, SparseBlock):
+            sums = (rows.matrix.T @ shares).T - np.outer(shares.sum(axis=0), self.coordinates.centre)
+            return Statistics(cost, powers.sum(axis=0), sums * self.coordinates.scale)
         return Statistics(cost, powers.sum(axis=0), shares.T @ self.coordinates.enter(rows))
 
     def solve(self, statistics: Statistics) -> "EuclideanModel":
@@ -215,6 +224,17 @@ class EuclideanModel(PrototypeModel):
         matrix += np.diag(F.T @ (powers * (costs.spread - costs.gain / costs.size)))
         change = solve_positive(matrix, statistics.sums - matrix @ self.prototypes)
         return replace(self, prototypes=self.prototypes + change)
+
+    def _squares(self, rows: Features) -> FloatArray:
+        """Squared distances to the prototypes, in units of the model; by products where rows are sparse."""
+        if not isinstance(rows, SparseBlock):
+            inside = self.coordinates.enter(rows)
+            return np.asarray(((inside[:, None, :] - self.prototypes) ** 2).sum(axis=2))
+        centers = self.centers
+        both = rows.squares[:, None] + (centers**2).sum(axis=1)
+        squares = both - 2 * (rows.matrix @ centers.T)
+        squares[squares <= _LOST * both] = 0
+        return np.asarray(squares * self.coordinates.scale**2)
 
     @property
     def _offsets(self) -> FloatArray:

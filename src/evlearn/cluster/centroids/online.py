@@ -26,6 +26,10 @@ _FORGETTING = 0.7  # 1 keeps all portions alike, less forgets the first of them;
 class OnlineClusterer(PrototypeClusterer):
     """Base class of ECM and CCM, which also learn portion by portion."""
 
+    @property
+    def _takes_sparse(self) -> bool:
+        return self._metric == "euclidean"
+
     @whole_or_nothing
     def partial_fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from some more samples. They are not kept; what they say about the clusters is.

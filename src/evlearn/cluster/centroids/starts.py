@@ -98,18 +98,7 @@ def make_prototypes(
 ) -> FloatArray:
     """Prototypes to start from."""
     if not isinstance(init, str):
-        try:
-            given = np.array(init, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"init must be one of {list(STARTS)} or an array of numbers, got {init!r}."
-            ) from error
-        if given.shape != (n_clusters, sample.shape[1]) or not np.isfinite(given).all():
-            raise ValueError(
-                f"init must have shape ({n_clusters}, {sample.shape[1]}), a prototype for each of n_clusters="
-                f"{n_clusters} clusters, and finite numbers; got shape {given.shape}."
-            )
-        return given
+        return given_prototypes(init, n_clusters, sample.shape[1])
     check_choice("init", init, STARTS)
     if len(sample) <= n_clusters:
         return np.resize(sample, (n_clusters, sample.shape[1]))
@@ -123,6 +112,20 @@ def make_prototypes(
             some = sample[np.sort(random.permutation(len(sample))[:_PEAK_ROWS])]
         return some[delta_bel(some).peaks(n_peaks=n_clusters)]
     return sample[_seeds(n_clusters, sample, weights, random)]
+
+
+def given_prototypes(init: Any, n_clusters: int, n_features: int) -> FloatArray:
+    """Prototypes that the user gives."""
+    try:
+        given = np.array(init, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"init must be one of {list(STARTS)} or an array of numbers, got {init!r}.") from error
+    if given.shape != (n_clusters, n_features) or not np.isfinite(given).all():
+        raise ValueError(
+            f"init must have shape ({n_clusters}, {n_features}), a prototype for each of n_clusters={n_clusters} "
+            f"clusters, and finite numbers; got shape {given.shape}."
+        )
+    return given
 
 
 def kmeans_solutions(

@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.open import is_elsewhere
+from evlearn.blocks.sparse import Features, SparseBlock, with_length
 from evlearn.blocks.targets import check_out
 from evlearn.cluster.collapse import warn_of_small_clusters
-from evlearn.cluster.dissimilarities import check_dissimilarities, symmetric_dissimilarities
+from evlearn.cluster.dissimilarities import SPARSE_METRICS, check_dissimilarities, symmetric_dissimilarities
 from evlearn.cluster.focal_families import make_focal_sets
 from evlearn.cluster.pairwise import by_landmarks, exact, stochastic
 from evlearn.cluster.pairwise.irqp import labels_of, stratified
@@ -36,7 +37,13 @@ from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import DataLike, FloatArray, IntArray, Metric, NumbersLike, RandomSeed
-from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
+from evlearn.utils.validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_range,
+    check_real,
+)
 
 _REFERENCE_OBJECTS = 500
 _SHOWN_PAIRS = 50_000
@@ -278,10 +285,11 @@ class EVCLUS(RowwiseClusterer):
         with self._opened(X, reset=True) as rows:
             size = min(self.n_landmarks, len(rows))
             chosen = np.sort(sample_without_replacement(len(rows), size, random_state=random))
-            known = np.array(rows.take(chosen))
+            taken = rows.take(chosen)
+            known = taken if isinstance(taken, SparseBlock) else np.array(taken)
             if is_elsewhere(X):  # arrays have been checked as a whole
                 check_range("X", known, fitting=True)
-            data = known[:, chosen] if self._precomputed else known
+            data: Features = taken[:, chosen] if self._precomputed else known
             found = by_landmarks.solve(self._problem(data, constraints, random))
             self._model = self._make_model(chosen, known, found.masses, found)
             self.focal_sets_ = found.focal_sets
@@ -292,14 +300,12 @@ class EVCLUS(RowwiseClusterer):
             self._name_samples(X)
 
     def _problem(
-        self, data: FloatArray, constraints: PairwiseConstraints | None, random: np.random.RandomState
+        self, data: Features, constraints: PairwiseConstraints | None, random: np.random.RandomState
     ) -> Problem:
         focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
         return Problem(self, data, focal_sets, random, constraints, self._report if self.verbose else None)
 
-    def _make_model(
-        self, chosen: IntArray, rows: FloatArray, masses: FloatArray, found: Solution
-    ) -> LandmarkModel:
+    def _make_model(self, chosen: IntArray, rows: Features, masses: FloatArray, found: Solution) -> LandmarkModel:
         landmarks = None if self._precomputed else rows
         return LandmarkModel(chosen, landmarks, masses, found.focal_sets, found.transform, self.metric)
 
@@ -362,18 +368,26 @@ class EVCLUS(RowwiseClusterer):
         elif np.ndim(self.n_partners) != 2:
             check_integer("n_partners", self.n_partners, 1)
 
+    @property
+    def _takes_sparse(self) -> bool:
+        return self._metric in SPARSE_METRICS
+
     def _read(self, X: Any, *, reset: bool) -> Numbers:
-        numbers = read_numbers(
-            self,
-            X,
-            reset=reset,
-            takes_gaps=self._takes_gaps and not self._precomputed,
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2 if reset else 1,
+        numbers = with_length(
+            read_numbers(
+                self,
+                X,
+                reset=reset,
+                takes_gaps=self._takes_gaps and not self._precomputed,
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2 if reset else 1,
+                accept_sparse="csr" if self._takes_sparse else False,
+            )
         )
-        data = numbers.data
+        data: Any = numbers.data
         if not self._precomputed:
-            check_range("X", np.nan_to_num(data) if numbers.has_gaps else data, fitting=reset)
+            values = data.matrix.data if isinstance(data, SparseBlock) else data
+            check_range("X", np.nan_to_num(values) if numbers.has_gaps else values, fitting=reset)
             return numbers
         check_range("X", data.astype(np.float64, copy=False), fitting=reset)
         check_dissimilarities(data, square=reset)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from evlearn.belief import FocalSets
+from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.cluster.dissimilarities import distances_between, squared_distances
 from evlearn.cluster.pairwise.irqp import rows_against
 from evlearn.cluster.pairwise.pair_graph import Transform
@@ -30,7 +31,7 @@ class LandmarkModel:
     ----------
     indices : ndarray of int of shape (n_landmarks,)
         Which training samples they are.
-    landmarks : ndarray of shape (n_landmarks, n_features) or None
+    landmarks : array of shape (n_landmarks, n_features), sparse rows or None
         Their features; None if dissimilarities are given.
     masses : ndarray of shape (n_landmarks, n_focal_sets)
         Their masses.
@@ -43,7 +44,7 @@ class LandmarkModel:
     """
 
     indices: IntArray
-    landmarks: FloatArray | None
+    landmarks: Any
     masses: FloatArray
     focal_sets: FocalSets
     transform: Transform
@@ -65,7 +66,7 @@ class LandmarkModel:
     def _by_product(self) -> bool:
         return bool(self.transform.kind == "exponential" and self.metric == "euclidean")
 
-    def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
+    def assign(self, rows: Features, weights: Any = None) -> FloatArray:
         """The masses of rows."""
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         targets = self._targets(rows)
@@ -80,11 +81,11 @@ class LandmarkModel:
                 out[block.start + apart] = np.arange(len(self.focal_sets)) == 0
         return out
 
-    def _targets(self, X: FloatArray) -> Any:
+    def _targets(self, X: Features) -> Any:
         """A function from a block of X to its target conflicts with the landmarks."""
         if self.landmarks is None:
             return lambda block: self.transform(np.asarray(block[:, self.indices], dtype=np.float64))
-        if not self._by_product:
+        if not self._by_product or isinstance(X, SparseBlock) or isinstance(self.landmarks, SparseBlock):
             landmarks = self.landmarks
             return lambda block: self.transform(distances_between(block, landmarks, self.metric))
         return self._by_products(X.dtype)

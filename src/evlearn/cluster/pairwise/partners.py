@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import pairwise_distances
 
-from evlearn.cluster.dissimilarities import distances_between
+from evlearn.blocks.sparse import Features, SparseBlock
+from evlearn.cluster.dissimilarities import distances_between, row_distances
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_integer
@@ -28,12 +29,16 @@ ALL_PAIRS_UP_TO = 2000
 MANY_OBJECTS_PARTNERS = 200
 
 
-def ring_distances(X: FloatArray, ring: npt.NDArray[Any], metric: Any) -> FloatArray:
+def ring_distances(X: Features, ring: npt.NDArray[Any], metric: Any) -> FloatArray:
     """The dissimilarity of every sample on a ring to the next one."""
     following = np.roll(ring, -1)
+    distances = np.empty(len(ring))
+    if isinstance(X, SparseBlock):
+        for block in row_blocks(len(ring)):
+            distances[block] = row_distances(X[ring[block]], X[following[block]], metric)
+        return distances
     if metric == "precomputed":
         return np.asarray(X[ring, following], dtype=np.float64)
-    distances = np.empty(len(ring))
     if isinstance(metric, str) and metric == "euclidean":
         for block in row_blocks(len(ring)):
             # Differences first: a squared norm by products loses all digits far from the origin.
@@ -49,7 +54,7 @@ def ring_distances(X: FloatArray, ring: npt.NDArray[Any], metric: Any) -> FloatA
 
 
 def sample_rings(
-    X: FloatArray, n_partners: int, metric: Any, random: np.random.RandomState
+    X: Features, n_partners: int, metric: Any, random: np.random.RandomState
 ) -> tuple[npt.NDArray[np.int32], FloatArray]:
     """Partners of every sample, from random rings, with their dissimilarities.
 

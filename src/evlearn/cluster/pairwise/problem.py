@@ -56,7 +56,7 @@ class Problem:
     """
 
     settings: Any
-    data: FloatArray
+    data: Any
     focal_sets: FocalSets
     random: np.random.RandomState
     constraints: PairwiseConstraints | None = None

@@ -43,6 +43,7 @@ from evlearn.utils.validation import (
     check_range,
     check_real,
     refuse_remote,
+    refuse_sparse,
 )
 
 _NEAR_AND_FAR = 0.95
@@ -293,6 +294,7 @@ class RECM(EvidentialClusterer):
             )
 
     def _read(self, X: Any, *, reset: bool) -> FloatArray:
+        refuse_sparse(X, type(self).__name__)
         data: FloatArray = validate_data(
             self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
         )
