@@ -184,7 +184,7 @@ CELLS = st.one_of(
     st.booleans(),
     st.floats(allow_infinity=False),
     st.integers(-(10**30), 10**30),
-    st.text(max_size=5),
+    st.text(max_size=5).filter(lambda text: "inf" not in text.lower()),  # which is refused, as a number is
     st.dates(datetime.date(1, 1, 1)),
     st.just(pd.NA),
     st.just(pd.NaT),

@@ -19,6 +19,7 @@ _MIDDLE = 0.2  # how near to the median of all that of a cluster is, if a range 
 _IN_DEVIATIONS = 2.563  # from the 10th to the 90th percentile of a Gaussian
 _FARTHEST = 3.0  # deviations; what is farther speaks no more against a cluster
 _RARE = 0.01  # what a share is raised by before logarithms are taken
+_LARGEST = 1e100  # nobody tells numbers apart that are larger, and their differences overflow
 _DAY = 86400.0
 _FEW = 10  # different values; a range of them says little
 _STEPS = 20  # in which typical values are told apart
@@ -65,8 +66,7 @@ class Column(ABC):
     def __init__(self, name: str, missing: BoolArray, weights: FloatArray) -> None:
         self.name = name
         self.missing = missing
-        present = weights[~missing]
-        self._sizes = present.mean(axis=0)
+        self._sizes = _present(weights, missing).mean(axis=0)
         self._gaps = _shares(missing, weights)
         self._gap_effects = against_others(self._gaps[:-1] - self._gaps[-1], weights.mean(axis=0))
 
@@ -122,11 +122,12 @@ class Numbers(Column):
     """A column of numbers, or of dates as seconds since 1970."""
 
     def __init__(self, name: str, values: FloatArray, weights: FloatArray, *, kind: str = "number") -> None:
-        missing = ~np.isfinite(values)
+        values = np.clip(values, -_LARGEST, _LARGEST)
+        missing = np.isnan(values)
         super().__init__(name, missing, weights)
         self.kind = kind
         self.values = values
-        present, own = values[~missing], weights[~missing]
+        present, own = _present(values, missing), _present(weights, missing)
         ranked = Ranked.of(present, own)
         self.low, self.median, self.high = (ranked.quantile(share) for share in (0.1, 0.5, 0.9))
         self.mean = _means(present, own)
@@ -173,9 +174,7 @@ class Numbers(Column):
         told = np.isfinite(within) & (self._sizes > 0)
         pooled = float(np.average(within[told], weights=self._sizes[told])) if told.any() else 0.0
         overall = float((self.high - self.low)[-1]) / _IN_DEVIATIONS
-        with np.errstate(over="ignore", invalid="ignore"):
-            deviation = float(present.std())
-        for spread in (pooled, overall / 10, deviation):
+        for spread in (pooled, overall / 10, float(present.std())):
             if 0 < spread < np.inf:
                 return spread
         return 1.0
@@ -272,6 +271,11 @@ class Categories(Column):
         return f"{plain.percent(float(self.shares[self.codes[row], -1]))} of all"
 
 
+def _present(values: FloatArray, missing: BoolArray) -> FloatArray:
+    """The rows without a gap; as they are, where there is none."""
+    return values[~missing] if missing.any() else values
+
+
 def _shares(flags: BoolArray, weights: FloatArray) -> FloatArray:
     """The share of each cluster, and of all, for which something is true."""
     total = weights.sum(axis=0)
@@ -280,12 +284,9 @@ def _shares(flags: BoolArray, weights: FloatArray) -> FloatArray:
 
 
 def _means(values: FloatArray, weights: FloatArray) -> FloatArray:
-    size = max(float(np.abs(values).max()), np.finfo(np.float64).tiny)
     every = with_all(weights)
     total = every.sum(axis=0)
-    # In units of the largest, because a sum of large numbers may overflow.
-    sums = (values / size) @ every
-    return np.asarray(size * np.divide(sums, total, out=np.full_like(total, np.nan), where=total > 0))
+    return np.asarray(np.divide(values @ every, total, out=np.full_like(total, np.nan), where=total > 0))
 
 
 def _range(write: Callable[[float], str], low: float, high: float) -> str:

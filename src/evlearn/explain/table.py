@@ -1,5 +1,6 @@
 """Which columns of a table can tell something, as numbers, dates or words."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from evlearn.utils.typing import FloatArray
 _MANY_WORDS = 50
 _MOSTLY_DIFFERENT = 0.5
 _DAY = 86400.0
+_EXPONENT = re.compile(r"-?\d+(\.\d+)?[eE][+-]?\d+")
 _YES_NO = {"True": "yes", "False": "no"}
 
 
@@ -88,4 +90,9 @@ def _coded(texts: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
     words, places = np.unique(texts[present].astype(object), return_inverse=True)
     codes = np.full(len(texts), -1, dtype=np.intp)
     codes[present] = places.ravel()
-    return [str(word) for word in words], codes
+    return [_plain_word(str(word)) for word in words], codes
+
+
+def _plain_word(word: str) -> str:
+    """A word; a number among words without an exponent."""
+    return plain.number(float(word)) if _EXPONENT.fullmatch(word) else word
