@@ -14,6 +14,7 @@ KINDS = ("simple", "pairs", "full", "neighbor_pairs")
 _PAIRS_EACH = 2
 # Masses may take so many bytes, and beyond that so many times the memory of the data.
 _FREE_BYTES, _TIMES_THE_DATA = 1 << 30, 64
+_INSTEAD = "focal_sets='auto', which has only pairs of neighbouring clusters"
 
 
 def make_focal_sets(focal_sets: Any, n_clusters: int, *, include_omega: bool = True) -> FocalSets:
@@ -69,16 +70,18 @@ def auto_focal_sets(squares: FloatArray, weights: Any, *, include_omega: bool) -
     return family.with_sets([tuple(pair) for pair in pairs[np.sort(most)].tolist()])
 
 
-def refuse_too_many_sets(focal_sets: Any, n_clusters: int, rows: Any) -> None:
-    """Raise if masses of rows in memory would take gigabytes, and many times the memory of the rows."""
+def refuse_too_many_sets(
+    focal_sets: Any, n_clusters: int, shape: tuple[int, int], itemsize: int = 8, *, instead: str = _INSTEAD
+) -> None:
+    """Raise if masses of samples in memory would take gigabytes, and many times the memory of their features."""
+    n_samples, n_features = shape
     numbers = {"full": 2**n_clusters, "pairs": n_clusters * (n_clusters + 1) // 2 + 2}
     n_sets = numbers.get(focal_sets, 0) if isinstance(focal_sets, str) else 0
-    n_bytes = len(rows) * n_sets * rows.dtype.itemsize
-    if n_bytes > _FREE_BYTES and n_sets > _TIMES_THE_DATA * rows.n_features:
+    n_bytes = n_samples * n_sets * itemsize
+    if n_bytes > _FREE_BYTES and n_sets > _TIMES_THE_DATA * n_features:
         raise ValueError(
             f"focal_sets={focal_sets!r} with n_clusters={n_clusters} makes {n_sets:,} sets, whose masses would "
-            f"take {n_bytes:,} bytes for {len(rows):,} samples. Take focal_sets='auto', which has only pairs of "
-            "neighbouring clusters, or list the sets that you need."
+            f"take {n_bytes:,} bytes for {n_samples:,} samples. Take {instead}, or list the sets that you need."
         )
 
 

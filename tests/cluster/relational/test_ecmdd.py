@@ -270,3 +270,9 @@ def test_medoids_that_clusters_share_are_said():
     X = np.repeat([[0.0, 0.0], [5.0, 5.0]], 10, axis=0)
     with pytest.warns(CollapseWarning, match="n_clusters=3 were asked for, and only 2 different medoids"):
         ECMdd(3, random_state=0).fit(X)
+
+
+def test_more_sets_than_memory_holds_are_refused_with_what_to_do():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    with pytest.raises(ValueError, match=r"n_clusters=20 makes 1,048,576 sets.*focal_sets='simple'"):
+        ECMdd(20).fit(X)

@@ -171,7 +171,7 @@ def first_state(method: Any, rows: Rows, weights: FloatArray | None) -> FitState
     seen = look_at(rows, weights, method.delta, random)
     starts = method._starts(rows, seen.sample, seen.counts, random)
     if method.masses_file is None and rows.in_memory:
-        refuse_too_many_sets(method.focal_sets, len(starts[0]), rows)
+        refuse_too_many_sets(method.focal_sets, len(starts[0]), (len(rows), rows.n_features), rows.dtype.itemsize)
     inside = seen.coordinates.enter(seen.sample)
     chosen = _choose(method, seen, inside, seen.coordinates.enter(starts[0]), random)
     trial = Trial(inside, seen.counts, seen.coordinates, method._make_model, partial(_sets_of, method))
@@ -200,7 +200,7 @@ def _state_of_sparse(
     found = first_state(inner, ArrayRows(space.coordinates), times)
     starts = np.stack([space.leave(one) for one in found.starts]) if isinstance(method.init, str) else given[None]
     if method.masses_file is None:
-        refuse_too_many_sets(method.focal_sets, starts.shape[1], rows)
+        refuse_too_many_sets(method.focal_sets, starts.shape[1], (len(rows), rows.n_features), rows.dtype.itemsize)
     origin = Coordinates(np.zeros(rows.n_features), found.coordinates.scale)
     return FitState(origin, found.chosen, found.focal_sets, starts)
 

@@ -16,7 +16,7 @@ from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.collapse import warn_of_small_clusters
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
-from evlearn.cluster.focal_families import make_focal_sets
+from evlearn.cluster.focal_families import make_focal_sets, refuse_too_many_sets
 from evlearn.cluster.neighbors.search import check_finite
 from evlearn.cluster.relational.medoids import (
     MedoidModel,
@@ -216,6 +216,7 @@ class ECMdd(EvidentialClusterer):
         """
         self._check_parameters()
         data = self._read(X, reset=True)
+        refuse_too_many_sets(self.focal_sets, self.n_clusters, (len(data), 1), instead="focal_sets='simple'")
         focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
         apart = data if self._precomputed else distances_between(data, data, self.metric)
         check_finite(apart, self.metric)
