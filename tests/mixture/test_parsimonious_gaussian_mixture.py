@@ -7,11 +7,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, confusion_matrix
 from sklearn.mixture import GaussianMixture
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn.exceptions import CollapseWarning
@@ -630,3 +632,44 @@ def test_the_responsibilities_of_em_are_those_of_its_mixture(iris):
     logs, responsibilities = posterior(X, Mixture(*(array[None] for array in outcome.state.mixture)))
     np.testing.assert_array_equal(responsibilities[0].T, outcome.state.responsibilities)
     assert logs.sum() == pytest.approx(outcome.history[-1])
+
+
+# Missing values
+
+
+def with_holes(X, share, seed=0):
+    return np.where(np.random.default_rng(seed).random(X.shape) < share, np.nan, X)
+
+
+def test_samples_with_gaps_have_the_density_of_what_is_there():
+    X = load_iris().data
+    model = ParsimoniousGaussianMixture(3, random_state=0).fit(X)
+    holes = with_holes(X, 0.4)
+    parts = []
+    for row in holes:
+        there = ~np.isnan(row)
+        inside = np.ix_(there, there)
+        parts.append(
+            [
+                weight * (multivariate_normal.pdf(row[there], mean[there], S[inside]) if there.any() else 1)
+                for weight, mean, S in zip(model.weights_, model.means_, model.covariances_, strict=True)
+            ]
+        )
+    np.testing.assert_allclose(model.score_samples(holes), np.log(np.sum(parts, axis=1)), atol=1e-9)
+    expected = np.array(parts) / np.sum(parts, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(holes), expected, atol=1e-10)
+    np.testing.assert_allclose(model.predict_proba(np.full((1, 4), np.nan)), model.weights_[None])
+    whole = ~np.isnan(holes).any(axis=1)
+    np.testing.assert_array_equal(model.predict_proba(holes)[whole], model.predict_proba(X[whole]))
+
+
+def test_a_fit_to_gaps_finds_the_components_and_is_in_more_doubt():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(1).random(X.shape)
+    model = ParsimoniousGaussianMixture(3, covariance_models=["EEE", "VVV"], random_state=0)
+    assert get_tags(model).input_tags.allow_nan
+    assert adjusted_rand_score(y, model.fit_predict(np.where(order < 0.2, np.nan, X))) > 0.7
+    chances = [model.predict_proba(np.where(order < share, np.nan, X)) for share in (0, 0.2, 0.4, 0.6, 1)]
+    assert (np.diff([one.max(axis=1).mean() for one in chances]) < 0).all()
+    with pytest.raises(ValueError, match="NaN only in 1 of 4 features"):
+        model.fit(np.where(np.arange(4) == 2, np.nan, X))

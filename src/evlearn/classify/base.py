@@ -6,20 +6,22 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn import belief
 from evlearn.belief import FocalSets
-from evlearn.blocks.sparse import SparseBlock
+from evlearn.blocks.sparse import SparseBlock, with_length
 from evlearn.classify.labels import Labels, read_labels
+from evlearn.cluster.gaps import masses_with_gaps
+from evlearn.mixture.gaps import Gaps
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
-from evlearn.utils.validation import check_choice, check_sparse, refuse_sparse
+from evlearn.utils.validation import check_choice
 
 #: The square of a number beyond this overflows.
 LARGEST = 1e150
@@ -34,8 +36,10 @@ _SET_RULES: dict[str, Callable[[FloatArray, FocalSets], BoolArray]] = {
 class EvidentialClassifier(ClassifierMixin, BaseEstimator):
     """Base class: an estimator says `_masses` of rows, and all predictions follow from them."""
 
-    #: Whether features may be sparse.
+    #: Whether features may be sparse, and whether missing values are doubt, and not refused.
     _takes_sparse = False
+    _takes_gaps = False
+    _gaps: Gaps | None
 
     classes_: npt.NDArray[Any]
     focal_sets_: FocalSets
@@ -55,10 +59,12 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
             is right, and mass on all classes says nothing: it is large for samples unlike all training samples.
         """
         check_is_fitted(self)
-        data = self._read(X, reset=False)
+        data, has_gaps = self._read(X, reset=False)
         with one_blas_thread():
-            masses = np.concatenate([self._masses(data[rows]) for rows in row_blocks(len(data))])
-        return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
+            if not has_gaps:
+                return with_names_of(X, CredalPartition(self._assign(data), self.focal_sets_, validate=False))
+            masses = masses_with_gaps(self._known_gaps(), data, self._assign, self.focal_sets_)
+        return with_names_of(X, CredalPartition(masses, self.focal_sets_.with_omega(), validate=False))
 
     def predict(self, X: ArrayLike) -> npt.NDArray[Any]:
         """The most plausible class of each sample.
@@ -178,29 +184,58 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.allow_nan = self._takes_gaps
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         # Not n_features_in_, which is set before anything is learned.
         return "focal_sets_" in self.__dict__
 
+    def _assign(self, data: Any) -> FloatArray:
+        """The masses of complete samples, some at a time."""
+        return np.concatenate([self._masses(data[rows]) for rows in row_blocks(len(data))])
+
     def _masses(self, rows: FloatArray) -> FloatArray:
         """The masses of some rows, on `focal_sets_`."""
         raise NotImplementedError
 
-    def _read(self, X: Any, *, reset: bool) -> Any:
-        if not self._takes_sparse:
-            refuse_sparse(X, type(self).__name__)
-        check_sparse("X", X)
-        data = validate_data(self, X, reset=reset, dtype=np.float64, order="C", accept_sparse="csr")
-        values = data.data if issparse(data) else data
-        if np.abs(values).max(initial=0) > LARGEST:
+    def _read(self, X: Any, *, reset: bool) -> Numbers:
+        accept = "csr" if self._takes_sparse else False
+        options = {"dtype": np.float64, "order": "C", "accept_sparse": accept}
+        numbers = with_length(read_numbers(self, X, reset=reset, takes_gaps=self._takes_gaps, **options))
+        data: Any = numbers.data
+        values = data.matrix.data if isinstance(data, SparseBlock) else data
+        if np.fmax.reduce(np.abs(values), axis=None, initial=0) > LARGEST:
             raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; divide it by a constant.")
-        return SparseBlock(data) if issparse(data) else data
+        return numbers
 
     def _read_training(self, X: Any, y: Any) -> tuple[Any, Labels]:
         name = type(self).__name__
-        data = self._read(X, reset=True)
+        numbers = self._read(X, reset=True)
+        data: Any = numbers.data
         labels = read_labels(y, data, name)
         self.classes_ = labels.classes
+        if self._takes_gaps and not isinstance(data, SparseBlock):
+            data = self._without_gaps(numbers, labels)
         return data, labels
+
+    # Missing values
+
+    def _without_gaps(self, numbers: Numbers, labels: Labels) -> FloatArray:
+        """Samples to learn from; what is learned about missing cells is kept."""
+        data, classes = numbers.data, labels.plausibilities()
+        # With classes as features that are there, completions of training samples are like others of their class.
+        known, n_features = np.hstack([data, classes]), data.shape[1]
+        gaps = Gaps.learn(known, classes.shape[1], classes.argmax(axis=1))
+        self._gaps = gaps.of_features(slice(n_features))
+        return np.ascontiguousarray(gaps.fill(known)[:, :n_features]) if numbers.has_gaps else data
+
+    def _known_gaps(self) -> Gaps:
+        gaps: Gaps | None = self.__dict__.get("_gaps")
+        if gaps is None:
+            raise ValueError(
+                f"Input X contains NaN, and this {type(self).__name__} does not know what samples with gaps may "
+                "look like: it was fitted to sparse features, or by an older release. Fit it to an array or a "
+                "frame, or put an imputer such as sklearn.impute.KNNImputer before it."
+            )
+        return gaps

@@ -30,6 +30,9 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     into a class: nothing is known about it. How fast support falls with distance is learned, for each class, by
     leave-one-out.
 
+    Missing values (NaN) become doubt: the masses of a sample with gaps are those that it would have on average,
+    and what remains open is mass on the set of all classes.
+
     Parameters
     ----------
     n_neighbors : int, default=10
@@ -107,6 +110,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     """
 
     _takes_sparse = True
+    _takes_gaps = True
     _tree: BoxTree | SparseSearch
 
     def __init__(

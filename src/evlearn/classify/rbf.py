@@ -147,7 +147,7 @@ class EvidentialRBFClassifier(PrototypeClassifier):
             Probabilities, in the order of `classes_`; equal ones where nothing is known.
         """
         check_is_fitted(self)
-        return np.asarray(softmax(self._active(self._read(X, reset=False)) @ self.weights_, axis=1))
+        return np.asarray(softmax(self._active(self._read(X, reset=False).data) @ self.weights_, axis=1))
 
     def _check_parameters(self) -> None:
         check_integer("n_prototypes", self.n_prototypes, 1, or_auto=True)

@@ -8,8 +8,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import is_elsewhere
-from evlearn.cluster.gaps import Gaps
+from evlearn.cluster.gaps import Assign, masses_with_gaps
 from evlearn.exceptions import ScaleWarning
+from evlearn.mixture.gaps import Gaps
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import digest_of_data, with_names_of
 from evlearn.preprocessing.description import plain
@@ -128,6 +129,18 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         """Samples to learn from; where cells are missing, what is learned about these is kept."""
         self._gaps = Gaps.learn(numbers.data, n_components) if numbers.has_gaps else None
         return numbers.data if self._gaps is None else self._gaps.fill(numbers.data)
+
+    def _room_for_ignorance(self, family: FocalSets) -> FocalSets:
+        """The sets of a fit; where cells are missing the set of all clusters is one of them."""
+        return family if self.__dict__.get("_gaps") is None else family.with_omega()
+
+    def _doubted(self, numbers: Numbers, partition: CredalPartition, assign: Assign) -> CredalPartition:
+        """The partition of a fit, in which samples with gaps have the masses that these leave them."""
+        if self._gaps is None:
+            return partition
+        rows, masses = np.isnan(numbers.data).any(axis=1), np.array(partition.masses)
+        masses[rows] = masses_with_gaps(self._gaps, numbers.data[rows], assign, partition.focal_sets)
+        return CredalPartition(masses, partition.focal_sets, validate=False)
 
     def _learn_gaps(self, data: FloatArray, n_components: int) -> None:
         """After a fit to complete samples: what new samples with gaps may look like."""

@@ -210,6 +210,20 @@ class RowwiseClusterer(EvidentialClusterer):
             if rows is not X:
                 rows.close()
 
+    def _without_gaps(self, rows: Rows, n_components: int) -> Rows:
+        """The rows to fit to."""
+        self._gaps = None
+        if not isinstance(rows, ArrayRows) or not rows.has_gaps:
+            return rows
+        return ArrayRows(self._filled(Numbers(rows.read(0, len(rows)), True), n_components))
+
+    def _learn_gaps_of(self, rows: Rows, n_components: int) -> None:
+        """After a fit to complete samples in memory: what new samples with gaps may look like."""
+        if not self._takes_gaps or not isinstance(rows, ArrayRows) or isinstance(rows, SparseRows):
+            return
+        if rows.in_memory:
+            self._learn_gaps(rows.read(0, len(rows)), n_components)
+
     # The result
 
     def _publish_masses(self, rows: Rows) -> None:
@@ -243,7 +257,7 @@ class RowwiseClusterer(EvidentialClusterer):
                 raise
         return masses if isinstance(masses, Path) else CredalPartition(masses, model.focal_sets, validate=False)
 
-    def _model_for(self, rows: Rows) -> Any:
+    def _model_for(self, rows: Rows | Numbers) -> Any:
         """The model; for rows with gaps the one that knows what to make of these."""
         return GapModel(self._model, self._known_gaps()) if rows.has_gaps else self._model
 

@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL, n_free_parameters
 from evlearn.mixture.em import Fitted, Mixture, posterior
+from evlearn.mixture.gaps import Gaps
 from evlearn.mixture.search import Candidate, Settings, bic, least_variances, search
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
 from evlearn.utils.convergence import Trace, warn_if_unfinished, warn_of_collapse, whole_or_nothing
+from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import (
     check_choice,
@@ -23,7 +25,6 @@ from evlearn.utils.validation import (
     check_range,
     check_real,
     refuse_remote,
-    refuse_sparse,
 )
 
 
@@ -38,6 +39,10 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
     Data of which a few samples are a million times farther away than the others are refused: nothing of the
     others would be left beside them. Of new samples as far as that from all components, in standard deviations,
     nothing is known, and their probabilities are equal.
+
+    Missing values (NaN) are taken: mixtures are fitted to samples that were completed at random, given what is
+    there, and `bic_`, `bic_table_` and the likelihood are about these. Probabilities and densities of a sample
+    with gaps are those of its features that are there; where nothing is there, the probabilities are `weights_`.
 
     Parameters
     ----------
@@ -178,10 +183,11 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
             The fitted estimator.
         """
         self._check_parameters()
-        refuse_sparse(X, type(self).__name__)
-        data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        refuse_remote("X", data)
+        data, has_gaps = read_numbers(self, X, reset=True, takes_gaps=True, dtype=np.float64, ensure_min_samples=2)
         self.component_numbers_ = _numbers(self.n_components, len(data))
+        if has_gaps:
+            data = Gaps.learn(data, max(self.component_numbers_)).fill(data)
+        refuse_remote("X", data)
         self.covariance_models_ = _models(self.covariance_models, data.shape[1])
         units = Units.of(data)
         coordinates = units.to(data)
@@ -332,6 +338,11 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
         factors = np.linalg.cholesky(self.covariances_)
         return self.means_[y] + (factors[y] @ noise)[:, :, 0], y
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _check_parameters(self) -> None:
         check_real("tol", self.tol, 0)
         check_integer("max_iter", self.max_iter, 1)
@@ -417,16 +428,31 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
 
     def _posterior(self, X: Any) -> tuple[FloatArray, FloatArray]:
         check_is_fitted(self)
-        data = validate_data(self, X, dtype=np.float64, reset=False)
-        check_range("X", data, fitting=False)
-        return self._posterior_of(data)
+        data, has_gaps = read_numbers(self, X, reset=False, takes_gaps=True, dtype=np.float64)
+        check_range("X", np.nan_to_num(data) if has_gaps else data, fitting=False)
+        return self._posterior_of_gaps(data) if has_gaps else self._posterior_of(data)
+
+    def _posterior_of_gaps(self, data: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """By what is there: the features of a normal distribution that are left have a normal distribution too."""
+        logs, shares = np.zeros(len(data)), np.tile(self.weights_, (len(data), 1))
+        patterns, places = np.unique(~np.isnan(data), axis=0, return_inverse=True)
+        for number, there in enumerate(patterns):
+            rows = np.flatnonzero(places.ravel() == number)
+            if there.any():
+                left = Mixture(self.weights_, self.means_[:, there], self.covariances_[:, there][:, :, there])
+                logs[rows], shares[rows] = _posterior_under(left, data[np.ix_(rows, there)])
+        return logs, shares
 
     def _posterior_of(self, data: FloatArray) -> tuple[FloatArray, FloatArray]:
-        logs, shares = posterior(data, Mixture(*(array[None] for array in self._mixture())))
-        return logs[0], shares[0].T
+        return _posterior_under(self._mixture(), data)
 
     def _mixture(self) -> Mixture:
         return Mixture(self.weights_, self.means_, self.covariances_)
+
+
+def _posterior_under(mixture: Mixture, data: FloatArray) -> tuple[FloatArray, FloatArray]:
+    logs, shares = posterior(data, Mixture(*(array[None] for array in mixture)))
+    return logs[0], shares[0].T
 
 
 def _names_of(estimator: Any, features: Iterable[Any]) -> str:

@@ -8,7 +8,6 @@ from evlearn.belief import FocalSets, check_masses
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates, EuclideanModel, Statistics
-from evlearn.cluster.gaps import Gaps
 from evlearn.cluster.model_based.bootclus import BootstrapModel
 from evlearn.cluster.model_based.merged_mixture import MergedModel
 from evlearn.cluster.neighbors.eknnclus import NeighborModel
@@ -23,6 +22,7 @@ from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
 from evlearn.metric_learning.features import KERNELS
 from evlearn.mixture.bootstrap import GaussianReplicates
 from evlearn.mixture.em import Mixture
+from evlearn.mixture.gaps import Gaps
 from evlearn.mixture.units import Units
 from evlearn.model_contents.contents import (
     ANY_NUMBER,
@@ -59,6 +59,9 @@ _SETS = instance(FocalSets)
 
 
 def _covariance(where: str, value: Any) -> None:
+    if isinstance(value, np.ndarray) and value.ndim == 1:  # variances
+        array(1, low=np.finfo(float).tiny)(where, value)
+        return
     array(2)(where, value)
     quadratic_forms(where, value[None])
     sizes = np.linalg.eigvalsh(value)

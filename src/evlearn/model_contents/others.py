@@ -19,6 +19,7 @@ from evlearn.ensemble.credal_ensemble import EnsembleModel
 from evlearn.ensemble.recovery import Landmarks
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL
+from evlearn.mixture.gaps import Gaps
 from evlearn.model_contents.contents import (
     ANY_NUMBER,
     DESCENT,
@@ -72,6 +73,9 @@ def _agree_on_evidence(estimator: Any) -> None:
     if evidence.focal_sets != sets or sets.frame_size != len(estimator.classes_):
         raise ValueError("its labels and focal_sets_ are about other sets")
     check_length("gamma_", estimator.gamma_, (evidence.n_scales,))
+    gaps = estimator.__dict__.get("_gaps")
+    if gaps is not None:
+        check_features(estimator, len(gaps.centre))
     if isinstance(evidence, SoftEvidence):
         check_length("denials", evidence.denials, (len(rows), len(sets) - 1))
         return
@@ -236,7 +240,7 @@ OTHERS = (
             "_n_samples": whole(1),
             "gamma_": array(1, low=0),
         },
-        DESCENT,
+        DESCENT | {"_gaps": optional(instance(Gaps))},
         _agree_on_evidence,
     ),
     Contents(

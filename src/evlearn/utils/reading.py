@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
 from evlearn.utils.typing import FloatArray
@@ -40,6 +41,12 @@ def read_numbers(estimator: Any, X: Any, *, reset: bool, takes_gaps: bool = Fals
 
 
 def _advice(estimator: Any) -> str:
+    if get_tags(estimator).input_tags.pairwise:
+        return (
+            f"Input X contains NaN. {type(estimator).__name__} needs all dissimilarities if metric='precomputed': "
+            "give features with their gaps to EVCLUS or RECM, or take evlearn.preprocessing.GowerDistances, which "
+            "compares samples by what both have."
+        )
     return (
         f"Input X contains NaN. {type(estimator).__name__} needs complete samples here: put an imputer such as "
         f"sklearn.impute.KNNImputer before it, or take an estimator that turns gaps into doubt ({_THESE})."

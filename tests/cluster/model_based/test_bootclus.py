@@ -448,9 +448,9 @@ def test_frames_keep_their_names(blobs):
         (np.repeat(np.arange(20.0)[:, None], 2, axis=1), {"mixture": without_floor(2)}, "simpler"),
         (np.arange(8.0).reshape(4, 2) ** 1.5, {"mixture": without_floor(3)}, "simpler model"),
         (np.arange(6.0).reshape(3, 2), {"n_clusters": 5}, "n_clusters=5 is more than the 3 samples"),
-        (np.array([[0.0, np.nan], [1, 2]]), {}, "NaN"),
+        (np.array([[0.0, np.inf], [1, 2]]), {}, "infinity"),
     ],
-    ids=["constant", "two points", "collinear", "too few", "fewer than clusters", "nan"],
+    ids=["constant", "two points", "collinear", "too few", "fewer than clusters", "infinite"],
 )
 def test_degenerate_data_end_in_a_message(X, options, message):
     with pytest.raises(ValueError, match=message):

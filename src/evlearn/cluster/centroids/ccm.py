@@ -189,7 +189,7 @@ class CCM(OnlineClusterer):
         self._check_parameters()
         check_out(self.masses_file, "masses_file")
         with one_blas_thread(), self._opened(X, reset=True) as rows:
-            fit = PrototypeFit.begin(self, self._without_gaps(rows), sample_weight)
+            fit = PrototypeFit.begin(self, self._without_gaps(rows, self.n_clusters), sample_weight)
             self._publish_fit(fit, fit.run(), rows)
         self._name_samples(X)
         return self

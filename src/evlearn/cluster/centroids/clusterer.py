@@ -7,8 +7,7 @@ from scipy.spatial.distance import pdist
 
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
-from evlearn.blocks import ArrayRows, Rows
-from evlearn.blocks.sparse import SparseRows
+from evlearn.blocks import Rows
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.alternation import Model, Point
 from evlearn.cluster.centroids.fit import PrototypeFit, from_kmeans
@@ -19,7 +18,6 @@ from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.utils.convergence import Trace, publish_trace
-from evlearn.utils.reading import Numbers
 from evlearn.utils.typing import FloatArray, NumbersLike, PathLike, RandomSeed
 from evlearn.utils.validation import check_flag, check_integer, check_real
 
@@ -76,13 +74,6 @@ class PrototypeClusterer(RowwiseClusterer):
         check_real("beta", self.beta, 1, open_low=True, or_auto=True)
         check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
 
-    def _without_gaps(self, rows: Rows) -> Rows:
-        """The rows to fit to."""
-        self._gaps = None
-        if not isinstance(rows, ArrayRows) or not rows.has_gaps:
-            return rows
-        return ArrayRows(self._filled(Numbers(rows.read(0, len(rows)), True), self.n_clusters))
-
     def _publish_fit(self, fit: PrototypeFit, trace: Trace[Point], rows: Rows) -> Self:
         """Everything that a fit has learned, and what the user should know about it."""
         for name in ("_statistics", "_seen_weight", "n_samples_seen_"):  # of partial_fit
@@ -90,13 +81,7 @@ class PrototypeClusterer(RowwiseClusterer):
         self._publish_model(trace.state.model, fit.state.chosen)
         publish_trace(self, trace, "the objective", max_iter=self.max_iter, unit=fit.unit)
         self._publish_masses(rows)
-        if (
-            self._takes_gaps
-            and isinstance(rows, ArrayRows)
-            and rows.in_memory
-            and not isinstance(rows, SparseRows)
-        ):
-            self._learn_gaps(rows.read(0, len(rows)), self.n_clusters)
+        self._learn_gaps_of(rows, self.n_clusters)
         fit.end(trace)
         self._warn_of_collapse(fit.state.chosen)
         return self

@@ -250,7 +250,8 @@ def _choose(
 def _sets_of(method: Any, prototypes: FloatArray, sample: FloatArray, counts: FloatArray) -> FocalSets:
     squares = squared_distances(sample, prototypes)
     family = choose_focal_sets(method.focal_sets, squares, counts, include_omega=method.include_omega)
-    return family if method.__dict__.get("_gaps") is None else family.with_omega()  # where ignorance goes to
+    room: FocalSets = method._room_for_ignorance(family)
+    return room
 
 
 @dataclass(frozen=True)

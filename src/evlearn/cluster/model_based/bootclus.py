@@ -32,6 +32,7 @@ _REFERENCE_OBJECTS = 200
 _NUMBERS_OF_CLUSTERS = range(1, 10)
 # Percentiles of fewer replicates mean nothing.
 _FEWEST_REPLICATES = 20
+_COMPONENTS_FOR_GAPS = 5
 
 
 class BootClus(RowwiseClusterer):
@@ -47,6 +48,10 @@ class BootClus(RowwiseClusterer):
     Data of which a few samples are a million times farther away than the others are refused: nothing of the
     others would be left beside them. New samples as far as that from all components may be with anyone: their
     mass is on the largest sets.
+
+    Missing values (NaN) become doubt: mixtures are fitted to samples that were completed at random, the masses of
+    a sample with gaps are those that it would have on average, and what remains open is mass on the set of all
+    clusters.
 
     Parameters
     ----------
@@ -143,6 +148,8 @@ class BootClus(RowwiseClusterer):
     True
     """
 
+    _takes_gaps = True
+
     def __init__(
         self,
         n_clusters: int | None = None,
@@ -201,7 +208,8 @@ class BootClus(RowwiseClusterer):
             raise ValueError(
                 f"BootClus needs data in memory, and X is {type(X).__name__}; give an array or a frame."
             )
-        data = self._read(X, reset=True).data
+        numbers = self._read(X, reset=True)
+        data = self._filled(numbers, self._n_components)
         refuse_remote("X", data)
         random = check_random_state(self.random_state)
         mixture = self._fit_mixture(data, random)
@@ -224,17 +232,20 @@ class BootClus(RowwiseClusterer):
                 report=self._report if self.verbose else None,
             )
         self.mixture_, self.n_clusters_, self.n_bootstrap_ = mixture, focal_sets.frame_size, len(replicates)
-        self._publish(CredalPartition(trace.state.masses, focal_sets, validate=False))
-        same = self.credal_partition_.relational(pairs)
+        partition = CredalPartition(trace.state.masses, focal_sets, validate=False)
+        same = partition.relational(pairs)
         self.intervals_ = PairIntervals(pairs, lower, upper, same.same, same.plausibility_same)
-        chosen = stratified(self.labels_, _REFERENCE_OBJECTS, random)
+        chosen = stratified(partition.to_hard(), _REFERENCE_OBJECTS, random)
         self._model = BootstrapModel(
             replicates=replicates,
             probabilities=probabilities[chosen],
-            masses=np.ascontiguousarray(self.masses_[chosen]),
+            masses=np.ascontiguousarray(partition.masses[chosen]),
             focal_sets=focal_sets,
             confidence=self.confidence,
         )
+        with one_blas_thread():
+            self._publish(self._doubted(numbers, partition, self._model.assign))
+        self._learn_gaps(data, self.n_clusters_)
         self._name_samples(X)
         publish_trace(self, trace, "the objective", max_iter=self.max_iter, steps="sweeps")
         return self
@@ -256,6 +267,11 @@ class BootClus(RowwiseClusterer):
         check_integer("max_iter", self.max_iter, 1)
 
     # The mixture and its resamples
+
+    @property
+    def _n_components(self) -> int:
+        """How many components complete samples with gaps, before it is known how many clusters there are."""
+        return _COMPONENTS_FOR_GAPS if self.n_clusters is None else self.n_clusters
 
     def _fit_mixture(self, data: FloatArray, random: np.random.RandomState) -> Any:
         if self.n_clusters is not None and self.n_clusters > len(data):
@@ -298,8 +314,8 @@ class BootClus(RowwiseClusterer):
             )
         family = make_focal_sets(self.focal_sets, n_clusters, include_omega=self.include_omega)
         if in_two_steps(self.focal_sets):
-            return family.with_sets(neighbor_pairs(shares.T @ shares, self.n_pair_neighbors))
-        return family
+            family = family.with_sets(neighbor_pairs(shares.T @ shares, self.n_pair_neighbors))
+        return self._room_for_ignorance(family)
 
     def _bootstrap(
         self, mixture: Any, data: FloatArray, random: np.random.RandomState

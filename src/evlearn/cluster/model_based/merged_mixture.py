@@ -40,6 +40,9 @@ class MergedMixture(RowwiseClusterer):
     others would be left beside them. Of new samples as far as that from all components, in standard deviations,
     nothing is known.
 
+    Missing values (NaN) become doubt: the masses of a sample with gaps are those that it would have on average,
+    and what remains open is mass on the set of all clusters.
+
     Parameters
     ----------
     n_clusters : int, default=3
@@ -114,6 +117,8 @@ class MergedMixture(RowwiseClusterer):
     0
     """
 
+    _takes_gaps = True
+
     def __init__(
         self,
         n_clusters: int = 3,
@@ -160,7 +165,8 @@ class MergedMixture(RowwiseClusterer):
             raise ValueError(
                 f"MergedMixture needs data in memory, and X is {type(X).__name__}; give an array or a frame."
             )
-        data = self._read(X, reset=True).data
+        numbers = self._read(X, reset=True)
+        data = self._filled(numbers, self.n_clusters)
         self.mixture_ = self._fit_mixture(data)
         self.components_, self.overlaps_ = merge(self.mixture_.predict_proba(data), self.n_clusters)
         self.n_iter_, self.converged_ = self.mixture_.n_iter_, self.mixture_.converged_
@@ -172,8 +178,9 @@ class MergedMixture(RowwiseClusterer):
             focal_sets=self.focal_sets_,
         )
         with one_blas_thread():
-            masses = self._model.assign(data)
+            masses = self._model_for(numbers).assign(numbers.data)
         self._publish(CredalPartition(masses, self.focal_sets_, validate=False))
+        self._learn_gaps(data, self.n_clusters)
         self._name_samples(X)
         small = np.flatnonzero(np.bincount(self.labels_, minlength=self.n_clusters) < 2)
         if 0 < len(small) < self.n_clusters:

@@ -57,6 +57,10 @@ class EVCLUS(RowwiseClusterer):
     mass on the empty set. It needs dissimilarities only, metric or not, takes must-link and cannot-link
     constraints, and predicts for new samples.
 
+    Missing values (NaN) of features in memory become doubt: the masses of a sample with gaps are those that it
+    would have on average, and what remains open is mass on the set of all clusters. Dissimilarities must all be
+    known.
+
     Parameters
     ----------
     n_clusters : int, default=3
@@ -178,6 +182,8 @@ class EVCLUS(RowwiseClusterer):
       sure: a belief of 0.60 or more in one cluster
     """
 
+    _takes_gaps = True
+
     def __init__(
         self,
         n_clusters: int = 3,
@@ -264,13 +270,17 @@ class EVCLUS(RowwiseClusterer):
             raise ValueError(
                 f"solver={self.solver!r} needs data in memory, and X is {type(X).__name__}; use solver='landmark'."
             )
-        data = self._read(X, reset=True).data
+        numbers = self._read(X, reset=True)
+        data: Any = self._filled(numbers, self.n_clusters)
         check_constraints(constraints, len(data))
         problem = self._problem(data, constraints, check_random_state(self.random_state))
         found = exact.solve(problem) if self.solver == "exact" else stochastic.solve(problem)
-        self._publish(CredalPartition(found.masses, found.focal_sets, validate=False))
-        chosen = stratified(self.labels_, _REFERENCE_OBJECTS, problem.random)
+        partition = CredalPartition(found.masses, found.focal_sets, validate=False)
+        chosen = stratified(partition.to_hard(), _REFERENCE_OBJECTS, problem.random)
         self._model = self._make_model(chosen, data[chosen], np.ascontiguousarray(found.masses[chosen]), found)
+        self._publish(self._doubted(numbers, partition, self._model.assign))
+        if not isinstance(data, SparseBlock) and not self._precomputed:
+            self._learn_gaps(data, self.n_clusters)
         self._publish_solution(found)
         warn_of_small_clusters(self.labels_, self.n_clusters)
         if found.pairs is None:
@@ -285,7 +295,7 @@ class EVCLUS(RowwiseClusterer):
         with self._opened(X, reset=True) as rows:
             size = min(self.n_landmarks, len(rows))
             chosen = np.sort(sample_without_replacement(len(rows), size, random_state=random))
-            taken = rows.take(chosen)
+            taken = self._without_gaps(rows, self.n_clusters).take(chosen)
             known = taken if isinstance(taken, SparseBlock) else np.array(taken)
             if is_elsewhere(X):  # arrays have been checked as a whole
                 check_range("X", known, fitting=True)
@@ -294,6 +304,8 @@ class EVCLUS(RowwiseClusterer):
             self._model = self._make_model(chosen, known, found.masses, found)
             self.focal_sets_ = found.focal_sets
             self._publish_masses(rows)
+            if not self._precomputed:
+                self._learn_gaps_of(rows, self.n_clusters)
         self._publish_solution(found)
         warn_of_small_clusters(labels_of(found.masses, found.focal_sets), self.n_clusters)
         if "credal_partition_" in self.__dict__:
@@ -302,7 +314,8 @@ class EVCLUS(RowwiseClusterer):
     def _problem(
         self, data: Features, constraints: PairwiseConstraints | None, random: np.random.RandomState
     ) -> Problem:
-        focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
+        family = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
+        focal_sets = self._room_for_ignorance(family)
         return Problem(self, data, focal_sets, random, constraints, self._report if self.verbose else None)
 
     def _make_model(self, chosen: IntArray, rows: Features, masses: FloatArray, found: Solution) -> LandmarkModel:
@@ -327,7 +340,8 @@ class EVCLUS(RowwiseClusterer):
             The sum of squared differences of conflicts and targets, divided by that of the squared targets.
         """
         check_is_fitted(self)
-        data = self._read(X, reset=False).data
+        numbers = self._read(X, reset=False)
+        data = self._known_gaps().fill(numbers.data) if numbers.has_gaps else numbers.data
         if len(data) != len(self.masses_):
             raise ValueError(f"X has {len(data)} samples but the model was fitted to {len(self.masses_)}.")
         # Its own stream: with the seed of the fit, the rings of the fit would come back.

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import squareform
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn import belief
 from evlearn.belief import FocalSets
@@ -27,6 +27,7 @@ from evlearn.cluster.focal_families import (
     neighbor_pairs,
     random_masses,
 )
+from evlearn.cluster.gaps import masses_with_gaps
 from evlearn.cluster.relational.squared_dissimilarities import Squares, coordinates_of
 from evlearn.cluster.relational.weighted_means import RelationalModel, RelationalState, relational_step, start_at
 from evlearn.cluster.set_costs import SetCosts
@@ -35,6 +36,7 @@ from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, best_of, descend, publish_trace, warn_caller, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import FloatArray, IntArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import (
     check_choice,
@@ -43,7 +45,6 @@ from evlearn.utils.validation import (
     check_range,
     check_real,
     refuse_remote,
-    refuse_sparse,
 )
 
 _NEAR_AND_FAR = 0.95
@@ -62,6 +63,9 @@ class RECM(EvidentialClusterer):
 
     Data of which a few samples are a million times farther away than the others are refused: nothing of the
     others would be left beside them.
+
+    Missing values (NaN) of features become doubt: the masses of a sample with gaps are those that it would have on
+    average, and what remains open is mass on the set of all clusters. Dissimilarities must all be known.
 
     Parameters
     ----------
@@ -169,6 +173,8 @@ class RECM(EvidentialClusterer):
       sure: a belief of 0.60 or more in one cluster
     """
 
+    _takes_gaps = True
+
     def __init__(
         self,
         n_clusters: int = 3,
@@ -225,7 +231,10 @@ class RECM(EvidentialClusterer):
             The fitted estimator.
         """
         self._check_parameters()
-        data = self._read(X, reset=True)
+        numbers = self._read(X, reset=True)
+        data = self._filled(numbers, self.n_clusters)
+        # All squares are sums in one unit, in which nothing would be left of the others.
+        refuse_remote("X", data)
         random = check_random_state(self.random_state)
         unit, squares = self._square(data)
         delta = self._typical_distance(squares) if isinstance(self.delta, str) else float(self.delta) * unit.scale
@@ -235,10 +244,13 @@ class RECM(EvidentialClusterer):
         trace = self._run(squares, unit, first, chosen, seeds)
         state = trace.state
         self._warn(state, chosen)
-        self._publish(CredalPartition(state.masses, state.model.costs.focal_sets, validate=False))
-        self._name_samples(X)
         self._unit, self._model = unit, state.model
         self._training = None if self._precomputed else np.array(data)
+        partition = CredalPartition(state.masses, state.model.costs.focal_sets, validate=False)
+        self._publish(self._doubted(numbers, partition, self._assign))
+        if not self._precomputed:
+            self._learn_gaps(data, self.n_clusters)
+        self._name_samples(X)
         self.prototype_weights_ = state.model.weights
         self.delta_ = unit.distance(delta * delta) if isinstance(self.delta, str) else float(self.delta)
         self.alpha_, self.beta_ = chosen.alpha, chosen.beta
@@ -262,14 +274,23 @@ class RECM(EvidentialClusterer):
             A mass function for each sample.
         """
         check_is_fitted(self)
-        data = self._read(X, reset=False)
-        masses = np.empty((len(data), len(self.focal_sets_)))
-        for block in row_blocks(len(data), max(1, _BLOCK_NUMBERS // self._model.weights.shape[1])):
-            apart = data[block]
+        numbers = self._read(X, reset=False)
+        if not numbers.has_gaps:
+            found = CredalPartition(self._assign(numbers.data), self.focal_sets_, validate=False)
+        else:
+            masses = masses_with_gaps(self._known_gaps(), numbers.data, self._assign, self.focal_sets_)
+            found = CredalPartition(masses, self.focal_sets_.with_omega(), validate=False)
+        return with_names_of(X, found)
+
+    def _assign(self, rows: FloatArray) -> FloatArray:
+        """The masses of complete rows."""
+        masses = np.empty((len(rows), len(self._model.focal_sets)))
+        for block in row_blocks(len(rows), max(1, _BLOCK_NUMBERS // self._model.weights.shape[1])):
+            apart = rows[block]
             if self._training is not None:
                 apart = _finite(distances_between(apart, self._training, self.metric))
             masses[block] = self._model.assign(self._unit(apart))
-        return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
+        return masses
 
     # The data and the problem
 
@@ -293,24 +314,26 @@ class RECM(EvidentialClusterer):
                 "features are squared anyway."
             )
 
-    def _read(self, X: Any, *, reset: bool) -> FloatArray:
-        refuse_sparse(X, type(self).__name__)
-        data: FloatArray = validate_data(
-            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_min_samples=2 if reset else 1
+    def _read(self, X: Any, *, reset: bool) -> Numbers:
+        numbers = read_numbers(
+            self,
+            X,
+            reset=reset,
+            takes_gaps=not self._precomputed,
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2 if reset else 1,
         )
+        data = numbers.data
         if reset and len(data) < self.n_clusters:
             raise ValueError(
                 f"n_clusters={self.n_clusters} needs at least as many samples, and there are "
                 f"n_samples={len(data)}."
             )
-        if reset:
-            # All squares are sums in one unit, in which nothing would be left of the others.
-            refuse_remote("X", data)
         if not self._precomputed:
-            return data
+            return numbers
         check_range("X", data.astype(np.float64, copy=False), fitting=reset)
         check_dissimilarities(data, square=reset)
-        return symmetric_dissimilarities(data) if reset else data
+        return Numbers(symmetric_dissimilarities(data) if reset else data, False)
 
     def _square(self, data: FloatArray) -> tuple[Squares, FloatArray]:
         """The squared dissimilarities of all pairs of samples, and their unit."""
@@ -333,7 +356,8 @@ class RECM(EvidentialClusterer):
         solutions = kmeans_solutions(self.n_clusters, rows, each, random, n_init=n_init)[:_MOST_STARTS]
         chosen = self._choose(Scales.of(rows, each, solutions[0]), rows, delta, random)
         apart = squared_distances(rows, solutions[0])
-        focal_sets = choose_focal_sets(self.focal_sets, apart, None, include_omega=self.include_omega)
+        family = choose_focal_sets(self.focal_sets, apart, None, include_omega=self.include_omega)
+        focal_sets = self._room_for_ignorance(family)
         model = RelationalModel.undecided(self._costs(focal_sets, chosen), squares)
         return [_at(model, squares, some, squared_distances(rows, one)) for one in solutions], chosen
 
