@@ -86,7 +86,7 @@ class Gaps:
         known = _k_means(filled, n_components) if labels is None else labels[places]
         shares = np.eye(max(n_components, int(known.max()) + 1))[known]
         mixture = _maximised(filled[None], shares[:, shares.any(axis=0)], 0.0)
-        for _ in range(_STEPS):
+        for _ in range(_STEPS if np.isnan(rows).any() else 0):  # or else clusters are known well enough
             mixture = _em_step(rows, mixture)
         return cls(centre, scale, *mixture, _noise(mixture[2], rows))
 

@@ -81,8 +81,8 @@ class PrototypeClusterer(RowwiseClusterer):
         self._publish_model(trace.state.model, fit.state.chosen)
         publish_trace(self, trace, "the objective", max_iter=self.max_iter, unit=fit.unit)
         self._publish_masses(rows)
-        self._learn_gaps_of(rows, self.n_clusters)
         fit.end(trace)
+        self._learn_gaps_of(rows, self.n_clusters)
         self._warn_of_collapse(fit.state.chosen)
         return self
 
