@@ -1,15 +1,11 @@
 """The command `evlearn` on tables as people have them: categories, dates, gaps; and a row for every row."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.impute import SimpleImputer
-from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -55,36 +51,6 @@ def run(*arguments):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.mark.slow
-def test_five_thousand_customers_and_those_of_next_month(folder):
-    table, segment = customers(5000, 0)
-    later, later_segment = customers(1200, 1)
-    table.to_csv("customers.csv", index=False)
-    later[later.columns[::-1]].to_csv("next_month.csv", index=False)
-    files = ["--out", "result.csv", "--report", "report.html", "--review", "review.csv", "--model", "model.json"]
-    assert run("cluster", "customers.csv", "-k", 4, "-q", "--names", "customer_id", *files) == 0
-    result = pd.read_csv("result.csv")
-    assert result["sample"].tolist() == table["customer_id"].tolist()
-    assert adjusted_rand_score(segment[N_ODD:], result["cluster"][N_ODD:]) > 0.9
-    odd = result["assignment"] == "outlier"
-    assert odd[:N_ODD].mean() > 0.8
-    assert odd[N_ODD:].mean() < 0.01
-    torn = result["assignment"].str.contains("|", regex=False) | (result["assignment"] == "any")
-    assert 0 < torn.mean() < 0.2
-    assert len(pd.read_csv("review.csv")) == (torn | odd).sum()
-    # In another process, as on another day: a row for every customer, and the same segments.
-    command = [sys.executable, "-m", "evlearn", "predict", "model.json", "next_month.csv", "-q"]
-    options = ["--names", "customer_id", "--out", "scores.csv"]
-    subprocess.run([*command, *options], check=True, cwd=folder)
-    scores = pd.read_csv("scores.csv")
-    assert scores["sample"].tolist() == later["customer_id"].tolist()
-    assert not (scores["assignment"] == "unknown").any()
-    assert adjusted_rand_score(later_segment[N_ODD:], scores["cluster"][N_ODD:]) > 0.9
-    assert (scores["assignment"] == "outlier")[:N_ODD].mean() > 0.8
-    expected = evlearn.predict_mass(evlearn.load_model("model.json"), later)
-    assert scores["cluster"].tolist() == expected.to_hard().tolist()
 
 
 def test_a_raw_table_is_encoded_and_the_command_says_how(folder, capsys):

@@ -65,6 +65,17 @@ def masses_with_gaps(gaps: Gaps, rows: FloatArray, assign: Assign, focal_sets: F
     return out
 
 
+def mean_with_gaps(gaps: Gaps, rows: FloatArray, function: Assign) -> FloatArray:
+    """What a function says of samples; of those with gaps, its mean over their completions."""
+    torn = np.flatnonzero(np.isnan(rows).any(axis=1))
+    out = function(gaps.fill(rows))
+    for block in row_blocks(len(torn), gaps.rows_at_a_time):
+        completed = gaps.completions(rows[torn[block]])
+        each = function(np.ascontiguousarray(completed.reshape(-1, rows.shape[1])))
+        out[torn[block]] = each.reshape(*completed.shape[:2], -1).mean(axis=0)
+    return out
+
+
 def _averaged(completed: FloatArray, assign: Assign, focal_sets: FocalSets) -> FloatArray:
     """The masses of samples from those of their completions, (n_completions, n_rows, n_features)."""
     number, n_rows, n_features = completed.shape
@@ -85,4 +96,4 @@ def _disagreement(chances: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("s,snk->n", ranks, np.sort(chances, axis=0)) / number**2)
 
 
-__all__ = ["Assign", "GapModel", "masses_with_gaps"]
+__all__ = ["Assign", "GapModel", "masses_with_gaps", "mean_with_gaps"]

@@ -172,8 +172,6 @@ class RowwiseClusterer(EvidentialClusterer):
             if name in _OF_TRAINING_SAMPLES and "_model" in self.__dict__:
                 # A model file holds neither of the two.
                 reason = self.__dict__.get("_no_masses", "it is not in the model file that this was loaded from")
-                if "_statistics" in self.__dict__:
-                    reason = "partial_fit keeps what samples told, and not their masses"
                 raise AttributeError(
                     f"there is no {name}: {reason}. "
                     "Ask predict(X), or predict_mass(X, out=...), which writes to a file."

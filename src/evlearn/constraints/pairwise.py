@@ -37,6 +37,10 @@ class PairwiseConstraints:
     cannot_link : array-like of int of shape (n_pairs, 2) or iterable of pairs, default=()
         Pairs in different clusters.
 
+    See Also
+    --------
+    NamedConstraints : Constraints by the names of samples, which also hold among some of them.
+
     Examples
     --------
     >>> from evlearn.constraints import PairwiseConstraints
@@ -342,15 +346,3 @@ class PairwiseConstraints:
 def _inside(pairs: IntArray) -> IntArray:
     """The pairs of which no sample is -1."""
     return np.asarray(pairs[(pairs >= 0).all(axis=1)])
-
-
-def check_constraints(constraints: Any, n_samples: int) -> None:
-    """Raise unless constraints are None, or constraints of samples that there are."""
-    if constraints is None:
-        return
-    if not isinstance(constraints, PairwiseConstraints):
-        raise TypeError(
-            f"constraints must be PairwiseConstraints, got {type(constraints).__name__}; "
-            "write PairwiseConstraints(must_link=..., cannot_link=...)."
-        )
-    constraints.check_samples(n_samples)

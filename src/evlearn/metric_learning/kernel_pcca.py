@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints import NamedConstraints, PairwiseConstraints
+from evlearn.constraints.named import numbered
 from evlearn.metric_learning.directions import kernel_coordinates
 from evlearn.metric_learning.features import KernelFeatures, LearnsFromPairs
 from evlearn.metric_learning.pair_loss import best_descent, only_constrained
@@ -121,7 +122,11 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
 
     @whole_or_nothing
     def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: PairwiseConstraints | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: PairwiseConstraints | NamedConstraints | None = None,
     ) -> Self:
         """Learn the features from constraints, or from labels.
 
@@ -132,7 +137,7 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         y : array-like of shape (n_samples,), default=None
             Labels, if there are no constraints; -1, NaN and None mean that a sample has none. All pairs of
             labelled samples become constraints, or 20,000 of them drawn at random if there are more.
-        constraints : PairwiseConstraints, default=None
+        constraints : PairwiseConstraints or NamedConstraints, default=None
             Pairs of samples that must, or cannot, be in the same cluster. If they are given, `y` is not used.
 
         Returns
@@ -144,7 +149,9 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         self._check_kernel()
         data = self._read(X)
         random = check_random_state(self.random_state)
-        objects, pairs = only_constrained(known_pairs(constraints, y, data, random, type(self).__name__))
+        objects, pairs = only_constrained(
+            known_pairs(numbered(constraints, X, len(data)), y, data, random, type(self).__name__)
+        )
         with one_blas_thread():
             # Coordinates in which kernels are plain products: in these, L-BFGS is well scaled.
             kernel = self._kernel_among(data, objects)

@@ -5,7 +5,8 @@ from typing import Self
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from evlearn.constraints import PairwiseConstraints
+from evlearn.constraints import NamedConstraints, PairwiseConstraints
+from evlearn.constraints.named import numbered
 from evlearn.metric_learning.features import LearnsFromPairs, LinearFeatures
 from evlearn.metric_learning.pair_loss import best_descent, only_constrained
 from evlearn.metric_learning.supervision import known_pairs
@@ -98,7 +99,11 @@ class PCCA(LearnsFromPairs, LinearFeatures):
 
     @whole_or_nothing
     def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: PairwiseConstraints | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: PairwiseConstraints | NamedConstraints | None = None,
     ) -> Self:
         """Learn the features from constraints, or from labels.
 
@@ -109,7 +114,7 @@ class PCCA(LearnsFromPairs, LinearFeatures):
         y : array-like of shape (n_samples,), default=None
             Labels, if there are no constraints; -1, NaN and None mean that a sample has none. All pairs of
             labelled samples become constraints, or 20,000 of them drawn at random if there are more.
-        constraints : PairwiseConstraints, default=None
+        constraints : PairwiseConstraints or NamedConstraints, default=None
             Pairs of samples that must, or cannot, be in the same cluster. If they are given, `y` is not used.
 
         Returns
@@ -120,7 +125,9 @@ class PCCA(LearnsFromPairs, LinearFeatures):
         self._check_pair_parameters()
         data = self._read(X)
         random = check_random_state(self.random_state)
-        objects, pairs = only_constrained(known_pairs(constraints, y, data, random, type(self).__name__))
+        objects, pairs = only_constrained(
+            known_pairs(numbered(constraints, X, len(data)), y, data, random, type(self).__name__)
+        )
         with one_blas_thread():
             trace = best_descent(data[objects], pairs, random, **self._settings())
         self.components_ = trace.state

@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_consistent_length
 
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.labels import label_codes
-from evlearn.constraints.pairwise import check_constraints
 from evlearn.utils.typing import IntArray
 
 #: Beyond this many pairs of labelled samples, so many are drawn.
@@ -16,12 +15,11 @@ MOST_PAIRS = 20_000
 
 
 def known_pairs(
-    constraints: Any, y: Any, X: npt.NDArray[Any], random: np.random.RandomState, name: str
+    constraints: PairwiseConstraints | None, y: Any, X: npt.NDArray[Any], random: np.random.RandomState, name: str
 ) -> PairwiseConstraints:
     """The constraints a user gave, or those that labels imply."""
     if constraints is not None:
-        check_constraints(constraints, len(X))
-        pairs: PairwiseConstraints = constraints
+        pairs = constraints
     elif y is not None:
         pairs = _pairs_of_labels(read_labels(y, X), random)
     else:

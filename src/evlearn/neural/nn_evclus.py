@@ -25,8 +25,8 @@ from evlearn.cluster.focal_families import make_focal_sets
 from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind
 from evlearn.cluster.pairwise.partners import draw_partners, read_partners
 from evlearn.cluster.rowwise import RowwiseClusterer
-from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.pairwise import check_constraints
+from evlearn.constraints import NamedConstraints, PairwiseConstraints
+from evlearn.constraints.named import numbered
 from evlearn.neural.dissimilarity import make_dissimilarity, make_transform
 from evlearn.neural.exchange import agree, process_number
 from evlearn.neural.losses import Losses
@@ -277,7 +277,7 @@ class NNEVCLUS(RowwiseClusterer):
         y: object = None,
         *,
         labels: ArrayLike | None = None,
-        constraints: PairwiseConstraints | None = None,
+        constraints: PairwiseConstraints | NamedConstraints | None = None,
         dissimilarities: ArrayLike | Callable[..., Any] | EstimatorLike | None = None,
     ) -> Self:
         """Train the network.
@@ -291,7 +291,7 @@ class NNEVCLUS(RowwiseClusterer):
             Not used; present for scikit-learn's conventions.
         labels : array-like of shape (n_samples,), default=None
             The clusters of some samples; -1, NaN or None for the others.
-        constraints : PairwiseConstraints, default=None
+        constraints : PairwiseConstraints or NamedConstraints, default=None
             Pairs of samples that must, or cannot, be in the same cluster.
         dissimilarities : array-like, callable or transformer, default=None
             What the conflicts should match, if that is not the distance of the features: a square matrix; a
@@ -364,9 +364,7 @@ class NNEVCLUS(RowwiseClusterer):
 
     # The training
 
-    def _train(
-        self, X: Any, rows: Rows, labels: Any, constraints: PairwiseConstraints | None, dissimilarities: Any
-    ) -> None:
+    def _train(self, X: Any, rows: Rows, labels: Any, constraints: Any, dissimilarities: Any) -> None:
         random = check_random_state(self.random_state)
         if not isinstance(self.random_state, Integral):
             random = np.random.RandomState(agree(int(random.randint(2**31 - 1))))
@@ -402,12 +400,12 @@ class NNEVCLUS(RowwiseClusterer):
         rows: Rows,
         like: Tensor,
         labels: Any,
-        constraints: PairwiseConstraints | None,
+        constraints: Any,
         dissimilarities: Any,
         random: np.random.RandomState,
     ) -> Problem:
         """The problem, from what the user gave."""
-        check_constraints(constraints, len(rows))
+        pairs = numbered(constraints, X, len(rows))
         dissimilarity = make_dissimilarity(rows, dissimilarities, self.metric)
         transform = make_transform(
             rows,
@@ -430,7 +428,7 @@ class NNEVCLUS(RowwiseClusterer):
         else:
             objects = ArrayObjects(take(rows, np.arange(len(rows))), reader, dissimilarity, transform, like)
         focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
-        known = read_known(labels, constraints, len(rows), self.n_clusters)
+        known = read_known(labels, pairs, len(rows), self.n_clusters)
         if len(known.labelled) == 0:
             known = self._guided(rows, known, random)
         losses = Losses.of(

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_matrix
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
@@ -115,11 +116,48 @@ def test_all_documented_attributes_exist_after_a_fit(blobs, method):
     assert len(documented) >= 12
     if getattr(model, "metric", "euclidean") == "euclidean":
         documented.discard("metrics_")
-    seen = documented & {"n_samples_seen_"}  # of `partial_fit` alone
     published = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
-    assert published == documented - seen
-    if seen:
-        assert clone(model).partial_fit(frame).n_samples_seen_ == 300
+    assert published == documented
+
+
+@all_methods
+def test_features_are_the_distances_to_the_prototypes(blobs, method):
+    frame = pd.DataFrame(blobs[0], columns=["a", "b", "c"]).set_index(np.arange(300) + 7)
+    model = make(method).fit(frame)
+    metrics = getattr(model, "metrics_", [np.eye(3)] * 3)
+    expected = np.column_stack(
+        [
+            cdist(frame, [one], "mahalanobis", VI=metric)
+            for one, metric in zip(model.cluster_centers_, metrics, strict=True)
+        ]
+    )
+    np.testing.assert_allclose(model.transform(frame), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(make(method).fit_transform(frame), model.transform(frame))
+    np.testing.assert_array_equal(model.transform(iter(np.array_split(blobs[0], 4))), model.transform(frame))
+    single = model.transform(frame.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, expected, rtol=1e-4, atol=1e-5)
+    named = model.set_output(transform="pandas").transform(frame)
+    assert named.index.equals(frame.index)
+    word = type(model).__name__.lower()
+    assert list(named) == model.get_feature_names_out().tolist() == [f"{word}{k}" for k in range(3)]
+
+
+def test_features_of_sparse_samples_and_of_samples_with_gaps(blobs):
+    X = np.array(blobs[0])
+    X[np.abs(X) < 0.5] = 0
+    model = make("ECM").fit(csr_matrix(X))
+    np.testing.assert_allclose(model.transform(csr_matrix(X)), cdist(X, model.cluster_centers_), atol=1e-6)
+    holes = np.array(X)
+    holes[::3, 1] = np.nan
+    model = make("ECM").fit(holes)
+    features = model.transform(holes)
+    complete = ~np.isnan(holes).any(axis=1)
+    np.testing.assert_allclose(features[complete], cdist(X[complete], model.cluster_centers_))
+    # What is missing can only add to a distance, and it does not matter where a sample stands.
+    known = cdist(holes[~complete][:, [0, 2]], model.cluster_centers_[:, [0, 2]])
+    assert (features[~complete] > known).all()
+    np.testing.assert_allclose(model.transform(holes[::-1])[::-1], features)
 
 
 @all_methods

@@ -94,6 +94,11 @@ class AdaptiveModel(PrototypeModel):
             np.einsum("jk,kde->jde", self.costs.membership, self.metrics) / self.costs.size[:, None, None]
         )
 
+    def _squares(self, rows: FloatArray) -> FloatArray:
+        """Squared distances to the prototypes, each in the metric of its cluster, in units of the model."""
+        apart = self.coordinates.enter(rows)[:, None, :] - self.prototypes
+        return np.asarray(np.maximum(np.einsum("nkd,kde,nke->nk", apart, self.metrics, apart, optimize=True), 0))
+
     def _sum(self, rows: FloatArray, masses: FloatArray, costs: FloatArray, weights: Any) -> Statistics:
         inside = self.coordinates.enter(rows)
         powers = powers_of(np.asarray(masses, dtype=np.float64), self.costs.beta, weights)

@@ -103,7 +103,7 @@ class CCM(OnlineClusterer):
     converged_ : bool
         Whether the last iteration changed the objective by less than `tol`.
     n_samples_seen_ : int
-        How many samples `partial_fit` has seen.
+        How many samples `fit` and `partial_fit` have seen.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of str

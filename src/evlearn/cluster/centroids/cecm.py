@@ -1,7 +1,7 @@
 """CECM: evidential c-means that listens to must-link and cannot-link constraints."""
 
 from dataclasses import replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from evlearn.cluster.centroids.adaptive import AdaptiveModel, make_model
 from evlearn.cluster.centroids.alternation import Alternation
 from evlearn.cluster.centroids.constrained_descent import Problem, State, descend_constrained
 from evlearn.cluster.centroids.constrained_rows import PENALTIES
+from evlearn.cluster.centroids.distances import DistanceFeatures
 from evlearn.cluster.centroids.fit import Sight, from_kmeans, look_at, refuse_endless
 from evlearn.cluster.centroids.model import EuclideanModel
 from evlearn.cluster.centroids.scales import Scales
@@ -23,8 +24,8 @@ from evlearn.cluster.centroids.starts import STARTS, make_prototypes, squared_di
 from evlearn.cluster.collapse import warn_if_collapsed
 from evlearn.cluster.focal_families import choose_focal_sets
 from evlearn.cluster.set_costs import SetCosts
-from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.pairwise import check_constraints
+from evlearn.constraints import NamedConstraints, PairwiseConstraints
+from evlearn.constraints.named import numbered
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.convergence import Trace, descend, publish_trace, whole_or_nothing
@@ -40,7 +41,7 @@ _REMEDY = (
 )
 
 
-class CECM(EvidentialClusterer):
+class CECM(DistanceFeatures, EvidentialClusterer):
     r"""Constrained evidential c-means: clusters around prototypes that respect what is known about pairs.
 
     As in evidential c-means, each cluster has a prototype, a sample between prototypes gives mass to sets of
@@ -178,7 +179,13 @@ class CECM(EvidentialClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: ArrayLike, y: object = None, *, constraints: PairwiseConstraints | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        *,
+        constraints: PairwiseConstraints | NamedConstraints | None = None,
+    ) -> Self:
         """Find prototypes and the mass functions of the samples.
 
         Parameters
@@ -187,7 +194,7 @@ class CECM(EvidentialClusterer):
             The samples.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
-        constraints : PairwiseConstraints, default=None
+        constraints : PairwiseConstraints or NamedConstraints, default=None
             Pairs of samples that must, or cannot, be in the same cluster.
 
         Returns
@@ -197,8 +204,7 @@ class CECM(EvidentialClusterer):
         """
         self._check_parameters()
         data = read_numbers(self, X, reset=True, dtype=[np.float64, np.float32]).data
-        check_constraints(constraints, len(data))
-        constraints = PairwiseConstraints() if constraints is None else constraints
+        known = numbered(constraints, X, len(data)) or PairwiseConstraints()
         if len(data) < self.n_clusters:
             raise ValueError(
                 f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; take fewer clusters."
@@ -209,7 +215,7 @@ class CECM(EvidentialClusterer):
         first_places = make_prototypes(self.init, self.n_clusters, seen.sample, seen.counts, random)
         scales = Scales.of(seen.coordinates.enter(seen.sample), seen.counts, seen.coordinates.enter(first_places))
         costs = self._costs(scales, seen, first_places)
-        problem = Problem.of(data, constraints, costs, seen.coordinates, xi=float(self.xi), kind=self.penalty)
+        problem = Problem.of(data, known, costs, seen.coordinates, xi=float(self.xi), kind=self.penalty)
         ends: list[Trace[State]] = []
         several = isinstance(self.init, str) and self.init != "peaks"
         for number in range(self.n_init if several else 1):
@@ -247,6 +253,10 @@ class CECM(EvidentialClusterer):
         check_is_fitted(self)
         data = read_numbers(self, X, reset=False, dtype=[np.float64, np.float32]).data
         return with_names_of(X, CredalPartition(self._model.assign(data), self.focal_sets_, validate=False))
+
+    def _distances(self, X: Any) -> FloatArray:
+        data = read_numbers(self, X, reset=False, dtype=[np.float64, np.float32]).data
+        return np.asarray(self._model.distances(data))
 
     def _costs(self, scales: Scales, seen: Sight, places: FloatArray) -> SetCosts:
         self.alpha_ = scales.alpha() if isinstance(self.alpha, str) else float(self.alpha)

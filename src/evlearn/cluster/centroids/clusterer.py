@@ -8,8 +8,10 @@ from scipy.spatial.distance import pdist
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks import Rows
+from evlearn.blocks.dask_rows import DaskRows
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.alternation import Model, Point
+from evlearn.cluster.centroids.distances import DistanceFeatures, Distances
 from evlearn.cluster.centroids.fit import PrototypeFit, from_kmeans
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
 from evlearn.cluster.centroids.scales import Chosen
@@ -18,11 +20,12 @@ from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.utils.convergence import Trace, publish_trace
+from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, NumbersLike, PathLike, RandomSeed
 from evlearn.utils.validation import check_flag, check_integer, check_real
 
 
-class PrototypeClusterer(RowwiseClusterer):
+class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
     """Base class: a method says what sets of clusters cost (`_costs`), and its `fit` is a `PrototypeFit`."""
 
     n_clusters: Any  # a number; BPEC takes a word too
@@ -74,10 +77,16 @@ class PrototypeClusterer(RowwiseClusterer):
         check_real("beta", self.beta, 1, open_low=True, or_auto=True)
         check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
 
+    def _distances(self, X: Any) -> FloatArray:
+        with one_blas_thread(), self._opened(X, reset=False) as rows:
+            distances = Distances(self._model, self._known_gaps() if rows.has_gaps else None)
+            if isinstance(rows, DaskRows):
+                lazy: FloatArray = rows.lazy(distances, self._n_features_out, rows.dtype)
+                return lazy
+            return np.concatenate(rows.map(distances, n_jobs=self.n_jobs))
+
     def _publish_fit(self, fit: PrototypeFit, trace: Trace[Point], rows: Rows) -> Self:
         """Everything that a fit has learned, and what the user should know about it."""
-        for name in ("_statistics", "_seen_weight", "n_samples_seen_"):  # of partial_fit
-            self.__dict__.pop(name, None)
         self._publish_model(trace.state.model, fit.state.chosen)
         publish_trace(self, trace, "the objective", max_iter=self.max_iter, unit=fit.unit)
         self._publish_masses(rows)

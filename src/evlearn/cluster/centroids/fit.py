@@ -53,6 +53,8 @@ class PrototypeFit:
         The weights of the rows, aligned with them and divided by `unit`.
     unit : float
         What objectives are multiplied with to be those of the user's weights.
+    weight : float
+        The sum of the weights, divided by `unit`.
     state : FitState
         What has been done.
     checkpoint : Checkpoint or None
@@ -63,6 +65,7 @@ class PrototypeFit:
     rows: Rows
     weights: Any
     unit: float
+    weight: float
     state: FitState
     checkpoint: Checkpoint | None
 
@@ -79,7 +82,8 @@ class PrototypeFit:
         state = _stored_state(method, rows, checkpoint) or first_state(method, rows, weights)
         refuse_endless(rows, state.coordinates, state.chosen.delta, method.n_jobs)
         aligned = None if weights is None else rows.align(weights / unit)
-        return cls(method, rows, aligned, unit, state, checkpoint)
+        weight = float(len(rows) if weights is None else (weights / unit).sum())
+        return cls(method, rows, aligned, unit, weight, state, checkpoint)
 
     @property
     def alternation(self) -> Alternation:

@@ -22,6 +22,7 @@ import evlearn.kernels.prototypes as kernel
 from evlearn.belief import FocalSets
 from evlearn.blocks.sparse import Features, SparseBlock
 from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solve_positive, total_cost
+from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape, remoteness
 
@@ -34,6 +35,8 @@ _ORDINARY = 1e4
 FARTHEST = 1e100
 #: The share of a sum of squares below which a difference of products is rounding.
 _LOST = 1e-14
+#: Differences between rows and prototypes that are in memory at a time.
+_DIFFERENCES = 1 << 20
 #: What single precision can be trusted with: scales, and prototypes in units of the model.
 _SINGLE_SCALES, _SINGLE_FARTHEST = (1e-36, 1e36), 1e15
 
@@ -155,6 +158,18 @@ class PrototypeModel:
     def empty_cost(self) -> float:
         """What the empty set costs, in squared units of the model."""
         return float(self.costs.empty * self.coordinates.scale**2)
+
+    def distances(self, rows: Features) -> FloatArray:
+        """The distances of rows to the prototypes, in the user's unit."""
+        out = np.empty((len(rows), len(self.prototypes)), dtype=rows.dtype)
+        for block in row_blocks(len(rows), max(1, _DIFFERENCES // self.prototypes.size)):
+            with np.errstate(over="ignore"):  # in single precision, of what is far from everything
+                out[block] = np.sqrt(self._squares(rows[block])) / self.coordinates.scale
+        return out
+
+    def _squares(self, rows: Any) -> FloatArray:
+        """Squared distances to the prototypes, in units of the model."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ from evlearn.cluster.pairwise.partners import (
 from evlearn.cluster.pairwise.problem import Problem, Solution
 from evlearn.cluster.pairwise.stochastic import MOST_SWEEPS
 from evlearn.cluster.rowwise import RowwiseClusterer
-from evlearn.constraints import PairwiseConstraints
-from evlearn.constraints.pairwise import check_constraints
+from evlearn.constraints import NamedConstraints, PairwiseConstraints
+from evlearn.constraints.named import numbered
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
@@ -238,7 +238,13 @@ class EVCLUS(RowwiseClusterer):
         self.verbose = verbose
 
     @whole_or_nothing
-    def fit(self, X: DataLike, y: object = None, *, constraints: PairwiseConstraints | None = None) -> Self:
+    def fit(
+        self,
+        X: DataLike,
+        y: object = None,
+        *,
+        constraints: PairwiseConstraints | NamedConstraints | None = None,
+    ) -> Self:
         """Find the mass functions of the samples.
 
         Parameters
@@ -249,7 +255,7 @@ class EVCLUS(RowwiseClusterer):
             `ECM.fit` does.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
-        constraints : PairwiseConstraints, default=None
+        constraints : PairwiseConstraints or NamedConstraints, default=None
             Pairs of samples that must, or cannot, be in the same cluster.
 
         Returns
@@ -262,7 +268,7 @@ class EVCLUS(RowwiseClusterer):
             self._fit(X, constraints)
         return self
 
-    def _fit(self, X: Any, constraints: PairwiseConstraints | None) -> None:
+    def _fit(self, X: Any, constraints: Any) -> None:
         if self.solver == "landmark":
             self._fit_landmark(X, constraints)
             return
@@ -272,8 +278,7 @@ class EVCLUS(RowwiseClusterer):
             )
         numbers = self._read(X, reset=True)
         data: Any = self._filled(numbers, self.n_clusters)
-        check_constraints(constraints, len(data))
-        problem = self._problem(data, constraints, check_random_state(self.random_state))
+        problem = self._problem(data, numbered(constraints, X, len(data)), check_random_state(self.random_state))
         found = exact.solve(problem) if self.solver == "exact" else stochastic.solve(problem)
         partition = CredalPartition(found.masses, found.focal_sets, validate=False)
         chosen = stratified(partition.to_hard(), _REFERENCE_OBJECTS, problem.random)
@@ -288,7 +293,7 @@ class EVCLUS(RowwiseClusterer):
             self.conflict_, self.transformed_dissimilarities_ = self._along(data, shown)
         self._name_samples(X)
 
-    def _fit_landmark(self, X: Any, constraints: PairwiseConstraints | None) -> None:
+    def _fit_landmark(self, X: Any, constraints: Any) -> None:
         if self._precomputed and is_elsewhere(X):
             raise ValueError("metric='precomputed' needs a matrix in memory; give features, or an array.")
         random = check_random_state(self.random_state)

@@ -1,0 +1,56 @@
+"""Distances to prototypes as features, as of k-means."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from evlearn.cluster.gaps import mean_with_gaps
+from evlearn.mixture.gaps import Gaps
+from evlearn.utils.typing import DataLike, FloatArray
+
+
+class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Mixin of methods with prototypes: `_distances` says how far samples are from them."""
+
+    cluster_centers_: FloatArray
+
+    def transform(self, X: DataLike) -> FloatArray:
+        """The distances of samples to the prototypes, as features for other estimators.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The samples; any kind of data that `fit` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            A distance for each cluster, with ``metric="adaptive"`` in the metric of that cluster. Of samples with
+            gaps it is the mean over what they may look like.
+        """
+        check_is_fitted(self)
+        return self._distances(X)
+
+    def _distances(self, X: Any) -> FloatArray:
+        raise NotImplementedError
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+
+@dataclass(frozen=True)
+class Distances:
+    """From a block of rows to its distances to the prototypes; rows may have gaps if a model of these is given."""
+
+    model: Any
+    gaps: Gaps | None
+
+    def __call__(self, rows: Any, weights: Any = None) -> FloatArray:
+        """The distances of rows."""
+        if self.gaps is None:
+            return np.asarray(self.model.distances(rows))
+        return mean_with_gaps(self.gaps, rows, self.model.distances)
