@@ -98,7 +98,7 @@ def test_the_level_is_set_or_follows_from_the_share_that_is_left_to_a_person(iri
         result = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
         assert result["assignment"].tolist() == partition.verdict(level).labels().tolist()
         assert capsys.readouterr().out.strip() == str(partition.summary(level))
-        assert f"at least {100 * level:.3g} % of what is known" in Path("r.html").read_text(encoding="utf-8")
+        assert f"at least {100 * level:.3g}&nbsp;% of what is known" in Path("r.html").read_text(encoding="utf-8")
 
 
 def test_new_rows_are_judged_at_a_level_too_chunk_after_chunk(iris, monkeypatch, capsys):

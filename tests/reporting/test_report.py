@@ -50,6 +50,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
+        data = data.replace("\xa0", " ")  # which keeps numbers and units in one line
         if self.open and self.open[-1] not in ("style", "title"):
             self.texts.append(data)
             self.main += [] if self.folded else [data]
@@ -133,7 +134,7 @@ def test_the_level_decides_who_is_sure_and_the_page_says_it(model, iris, tmp_pat
     summary = partition.summary(level)
     assert summary.n_torn <= 15
     assert f"Of 150 samples, {summary.n_sure} " in text
-    assert f"at least {100 * level:.3g} % of what is known speaks for that cluster alone" in text
+    assert f"at least {100 * level:.3g}&nbsp;% of what is known speaks for that cluster alone" in text
     counts = partition.verdict(level).candidates.sum(axis=0)
     cells = Reader(text).cells
     rows = [cells.index(name, cells.index("possible")) for name in ("0", "1", "2")]
@@ -155,8 +156,8 @@ def test_the_summary_counts_in_sentences(tmp_path):
     candidates = [[1, 0, 0]] * 5 + [[1, 0, 1]] * 2 + [[1, 1, 1]]
     objects = Objects.of(CredalPartition.from_rough(candidates), np.zeros((8, 1)), np.zeros((8, 1)))
     text = write_report(EVCLUS(3), objects, tmp_path / "x.html").read_text(encoding="utf-8")
-    assert "Of 8 samples, 5 (62 %) clearly belong to one of 3 clusters" in text
-    assert "3 (38 %) are torn: 2 between clusters 0 and 2; 1 between all clusters." in text
+    assert "Of 8 samples, 5 (62&nbsp;%) clearly belong to one of 3 clusters" in text
+    assert "3 (38&nbsp;%) are torn: 2 between clusters 0 and 2; 1 between all clusters." in text
     assert "None is an outlier." in text
 
 
@@ -240,8 +241,8 @@ def test_new_objects_are_reported_as_new_also_if_they_are_as_many_as_the_old_one
     told = evlearn.report(model, new, tmp_path / "new.html").read_text(encoding="utf-8")
     fewer = evlearn.report(model, new[:-1], tmp_path / "fewer.html").read_text(encoding="utf-8")
     assert n_outliers == 5
-    assert "5 (12 %) fit no cluster" in told
-    assert "5 (13 %) fit no cluster" in fewer
+    assert "5 (12&nbsp;%) fit no cluster" in told
+    assert "5 (13&nbsp;%) fit no cluster" in fewer
 
 
 HOSTILE = [

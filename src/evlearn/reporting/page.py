@@ -82,7 +82,12 @@ def folded(summary: str, *parts: str) -> str:
 
 def paragraph(text: str, kind: str = "") -> str:
     """A paragraph."""
-    return f"<p{f' class={kind}' if kind else ''}>{html.escape(text)}</p>"
+    return f"<p{f' class={kind}' if kind else ''}>{_unbroken(text)}</p>"
+
+
+def _unbroken(text: str) -> str:
+    """Text as HTML in which no line ends between a number and its %."""
+    return html.escape(text).replace(" %", "&nbsp;%")
 
 
 def facts(entries: Sequence[tuple[str, str]]) -> str:

@@ -16,6 +16,8 @@ from evlearn.utils.typing import BoolArray, FloatArray
 _MOST_CELLS = 50_000_000
 _TAIL = 0.05  # of all samples, at either end of an axis, says nothing about how wide the view is
 _ROOM = 1.0  # widths of what is between, that may be seen beside it
+_DPI = 120
+_LETTERS = 60  # in a line of the legend
 _FARTHEST = 3.0  # widths; what is farther out is brought that near before directions are looked for
 
 
@@ -45,6 +47,7 @@ def map_picture(objects: Objects) -> str | None:
 
     def draw(ax: Any) -> None:
         display.plot(ax, hulls=False)
+        _legend_below(ax)
         _mark_edge(ax, points[outside], low, high)
         if names is None:
             ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
@@ -52,7 +55,7 @@ def map_picture(objects: Objects) -> str | None:
             for axis in (ax.xaxis, ax.yaxis):
                 axis.set_major_formatter(lambda value, _: plain.number(float(value)))
 
-    return drawn(draw, _caption(share, int(outside.sum())), (9, 5.5))
+    return drawn(draw, _caption(share, int(outside.sum())), (6.8, 5.4))
 
 
 def technical_pictures(model: Any, objects: Objects) -> list[str]:
@@ -85,7 +88,7 @@ def drawn(draw: Any, caption: str, size: tuple[float, float]) -> str:
     figure = Figure(figsize=size, layout="constrained")
     draw(figure.add_subplot())
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
+    figure.savefig(buffer, format="png", dpi=_DPI)
     return html.picture(buffer.getvalue(), caption)
 
 
@@ -139,6 +142,19 @@ def _limits(values: FloatArray, room: float) -> tuple[FloatArray, FloatArray]:
     low, high = np.quantile(values, [_TAIL, 1 - _TAIL], axis=0)
     width = np.where(high > low, high - low, np.inf)  # of values that are mostly the same, all belong
     return np.maximum(values.min(axis=0), low - room * width), np.minimum(values.max(axis=0), high + room * width)
+
+
+def _legend_below(ax: Any) -> None:
+    """The legend below the map, so that letters can be read where the page is narrow."""
+    beside = ax.get_legend()
+    if beside is None:
+        return
+    words = [text.get_text() for text in beside.get_texts()]
+    columns = max(1, min(len(words), _LETTERS // (6 + max(map(len, words)))))
+    title = beside.get_title().get_text()
+    beside.remove()
+    place = {"loc": "outside lower center", "ncols": columns, "title": title, "frameon": False}
+    ax.figure.legend(beside.legend_handles, words, **place)
 
 
 def _mark_edge(ax: Any, points: FloatArray, low: FloatArray, high: FloatArray) -> None:
