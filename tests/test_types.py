@@ -15,6 +15,9 @@ from numpydoc.docscrape import ClassDoc, FunctionDoc
 from test_project import ROOT, public_objects
 
 SCRIPT = ROOT / "tests" / "typing" / "user_script.py"
+PIPELINE = ROOT / "tests" / "typing" / "user_pipeline.py"
+#: What a user has to say about packages that have no types.
+UNTYPED = "[mypy]\n[mypy-sklearn.*,pandas.*]\nignore_missing_imports = True\n"
 
 
 def functions():
@@ -118,10 +121,11 @@ def wheel(tmp_path_factory):
     return made
 
 
-@pytest.mark.slow
-def test_the_wheel_has_types_and_a_users_script_is_checked_by_them(wheel, tmp_path):
-    assert "evlearn/py.typed" in zipfile.ZipFile(wheel).namelist()
-    fresh = tmp_path / "fresh"
+@pytest.fixture(scope="session")
+def as_a_user(wheel, tmp_path_factory):
+    """Options of a type checker that sees evlearn as it is installed from the wheel."""
+    folder = tmp_path_factory.mktemp("user")
+    fresh = folder / "fresh"
     venv.create(fresh, with_pip=False)
     command = [sys.executable, "-m", "pip", "--python", str(fresh), "install", "--quiet", "--no-deps", str(wheel)]
     subprocess.run(command, check=True, capture_output=True)
@@ -129,10 +133,24 @@ def test_the_wheel_has_types_and_a_users_script_is_checked_by_them(wheel, tmp_pa
     (python,) = [*fresh.glob("bin/python"), *fresh.glob("Scripts/python.exe")]
     # What evlearn stands on is taken from here; its own editable install is no package that a checker finds.
     (site / "dependencies.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
-    (tmp_path / "mypy.ini").write_text("[mypy]\n")
-    options = ("--config-file", str(tmp_path / "mypy.ini"), "--python-executable", str(python))
+    (folder / "mypy.ini").write_text(UNTYPED)
+    options = ("--config-file", str(folder / "mypy.ini"), "--python-executable", str(python))
+    return (*options, "--cache-dir", str(folder / "cache"))
+
+
+@pytest.mark.slow
+def test_a_users_pipeline_passes_a_strict_check(as_a_user, tmp_path):
+    assert check(PIPELINE, *as_a_user, "--strict") == []
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(PIPELINE.read_text().replace("outlier_label=-1", "outliers=-1"))
+    assert [text for _, text in check(wrong, *as_a_user, "--strict") if 'argument "outliers"' in text]
+
+
+@pytest.mark.slow
+def test_the_wheel_has_types_and_a_users_script_is_checked_by_them(wheel, as_a_user):
+    assert "evlearn/py.typed" in zipfile.ZipFile(wheel).namelist()
     # The first message of each line; notes that explain it follow.
-    found = dict(reversed(check(SCRIPT, *options, "--cache-dir", str(tmp_path / "cache"))))
+    found = dict(reversed(check(SCRIPT, *as_a_user)))
     for number, line in enumerate(SCRIPT.read_text().splitlines(), 1):
         _, _, comment = line.partition("  # ")
         told = found.pop(number, "")

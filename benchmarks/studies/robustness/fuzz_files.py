@@ -141,7 +141,9 @@ def _attempt(use, path, size):
         if "Out of bounds on buffer access" in str(error.__cause__):  # said by kernels that were built to look
             return "out of bounds", said, _peak() - before
         vague = (
-            path.name not in said or any(one in said for one in INTERNAL) or "more memory than there is" in said
+            f"{path.stem}." not in said
+            or any(one in said for one in INTERNAL)
+            or "more memory than there is" in said
         )
         return ("vague refusal" if vague else "refused"), said, _peak() - before
     except Exception as error:

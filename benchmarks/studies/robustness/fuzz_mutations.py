@@ -253,8 +253,8 @@ def archive_mutant(content, number, random, seal=None):
     if way == 0:
         return bytes_mutant(content, random)
     arrays = read_archive(_File(content), ("|u1", "|b1", "<i4", "<i8", "<f4", "<f8"))
-    header = json.loads(arrays.pop("header").tobytes())
-    if way == 1:
+    header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else None
+    if way == 1 and header is not None:
         header = json.loads(_readable(json_mutant(header, number // 4, random), header))
     else:
         for _ in range(int(random.integers(1, 3))):
@@ -263,6 +263,8 @@ def archive_mutant(content, number, random, seal=None):
                 _change_array(arrays, name, random)
             if not arrays:
                 break
+    if header is None:
+        return _written(arrays, random)
     if seal is not None and way != 1 and arrays:
         header = seal(header, arrays)
     return _written({"header": header_array(header), **arrays}, random)

@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
 
 import evlearn
 from benchmarks.studies.robustness.fuzz_mutations import archive_mutant, bytes_mutant, json_mutant
-from evlearn import CredalPartition
+from evlearn import CredalPartition, model_files
 from evlearn.belief import FocalSets
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
@@ -40,6 +40,7 @@ from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.preprocessing import GowerDistances, TableEncoder
 from evlearn.utils import checkpoints
+from evlearn.utils.archives import read_archive
 from evlearn.utils.checkpoints import _digest
 
 N_SAMPLES = 20
@@ -140,6 +141,8 @@ MODELS = {
         X,
     ),
 }
+#: Models whose arrays are in an archive beside the JSON file: which of the two is mutated.
+BESIDE = ("large model json", "large model npz")
 PARTITIONS = ("partition json", "partition json names", "partition npz", "partition npz mmap")
 CHECKPOINTS = {
     "checkpoint ECM": ECM(2, random_state=0, n_init=2),
@@ -163,7 +166,7 @@ class Subject:
 
 def names():
     """All kinds."""
-    return [*MODELS, *PARTITIONS, *CHECKPOINTS, NEURAL]
+    return [*MODELS, *BESIDE, *PARTITIONS, *CHECKPOINTS, NEURAL]
 
 
 def make_subject(name):
@@ -174,6 +177,8 @@ def make_subject(name):
             labels = CredalPartition.from_fuzzy(np.full((N_SAMPLES, 2), 0.5)) if name.endswith("soft") else Y
             options = {"partial": name.endswith("partial_fit"), "labels": labels}
             return _model(*MODELS[name], Path(folder) / "model.json", **options)
+        if name in BESIDE:
+            return _beside(Path(folder) / "model.json", name.rpartition(" ")[2])
         if name in PARTITIONS:
             return _partition(name, Path(folder))
         return _neural(Path(folder)) if name == NEURAL else _checkpoint(CHECKPOINTS[name], Path(folder) / "fit")
@@ -220,6 +225,34 @@ def _predict(loaded, data, *, partial):
     if partial:
         last.partial_fit(before)
     return bool(np.isfinite(masses).all() and np.abs(masses.sum(axis=1) - 1).max() < 1e-3)
+
+
+def _beside(path, mutated):
+    """A model with all but the smallest arrays in an archive; the digest that ties the two is mended."""
+    model_files._LARGE, before = 5, model_files._LARGE
+    estimator = make_pipeline(TableEncoder(missing="impute"), EvidentialKNNClassifier(3)).fit(TABLE, Y)
+    evlearn.save_model(estimator, path)
+    model_files._LARGE = before
+    content = {"json": path.read_bytes(), "npz": path.with_suffix(".npz").read_bytes()}
+    document = json.loads(content["json"])
+
+    def mutate(number, random):
+        if mutated == "npz":
+            return archive_mutant(content["npz"], number, random)
+        return bytes_mutant(content["json"], random) if number % 10 == 9 else json_mutant(document, number, random)
+
+    def use(mutant):
+        if mutated == "npz":
+            sealed = dict(document)
+            with contextlib.suppress(ValueError), mutant.open("rb") as file:
+                sealed["beside"] = model_files._digest(read_archive(file, model_files._STORED_TYPES))
+            mutant.with_suffix(".json").write_text(json.dumps(sealed))
+        else:
+            mutant.with_suffix(".npz").write_bytes(content["npz"])
+        loaded = evlearn.load_model(mutant.with_suffix(".json"))
+        return lambda: _predict(loaded, TABLE, partial=False)
+
+    return Subject(content[mutated], f".{mutated}", mutate, use)
 
 
 # Partitions
