@@ -14,7 +14,7 @@ from evlearn.belief import FocalSets
 from evlearn.blocks.sparse import SparseBlock, with_length
 from evlearn.classify.labels import Labels, read_labels
 from evlearn.cluster.gaps import masses_with_gaps
-from evlearn.mixture.gaps import Gaps
+from evlearn.mixture.gaps import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
@@ -231,11 +231,4 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         return np.ascontiguousarray(gaps.fill(known)[:, :n_features]) if numbers.has_gaps else data
 
     def _known_gaps(self) -> Gaps:
-        gaps: Gaps | None = self.__dict__.get("_gaps")
-        if gaps is None:
-            raise ValueError(
-                f"Input X contains NaN, and this {type(self).__name__} does not know what samples with gaps may "
-                "look like: it was fitted to sparse features, or by an older release. Fit it to an array or a "
-                "frame, or put an imputer such as sklearn.impute.KNNImputer before it."
-            )
-        return gaps
+        return gaps_of(self, "to sparse features, or by an older release")

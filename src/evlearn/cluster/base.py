@@ -10,7 +10,7 @@ from evlearn.belief import FocalSets
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.gaps import Assign, masses_with_gaps
 from evlearn.exceptions import ScaleWarning
-from evlearn.mixture.gaps import Gaps
+from evlearn.mixture.gaps import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import digest_of_data, with_names_of
 from evlearn.preprocessing.description import plain
@@ -148,14 +148,7 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
             self._gaps = Gaps.learn(data, n_components, self.__dict__.get("labels_"))
 
     def _known_gaps(self) -> Gaps:
-        gaps: Gaps | None = self.__dict__.get("_gaps")
-        if gaps is None:
-            raise ValueError(
-                f"Input X contains NaN, and this {type(self).__name__} does not know what samples with gaps may "
-                "look like: it was fitted by partial_fit, to data that are not in memory, or by an older release. "
-                "Fit it to an array or a frame, or put an imputer such as sklearn.impute.KNNImputer before it."
-            )
-        return gaps
+        return gaps_of(self, "by partial_fit, to data that are not in memory, or by an older release")
 
     def _publish(self, partition: CredalPartition) -> None:
         self.credal_partition_ = partition

@@ -130,6 +130,18 @@ class Gaps:
         return max(1, _NUMBERS_AT_A_TIME // max(self.covariance.size, len(self.noise) * len(self.centre)))
 
 
+def gaps_of(estimator: Any, fitted: str) -> Gaps:
+    """What an estimator knows about missing cells; or else an error, with how it may have been fitted."""
+    gaps: Gaps | None = estimator.__dict__.get("_gaps")
+    if gaps is None:
+        raise ValueError(
+            f"Input X contains NaN, and this {type(estimator).__name__} does not know what samples with gaps may "
+            f"look like: it was fitted {fitted}. Fit it to an array or a frame, or put an imputer such as "
+            "sklearn.impute.KNNImputer before it."
+        )
+    return gaps
+
+
 @dataclass(frozen=True)
 class Conditional:
     """What is missing given what is there, for some patterns of gaps under one covariance matrix.
@@ -268,4 +280,4 @@ def _systematic(shares: FloatArray, number: int) -> IntArray:
     return np.asarray(np.minimum(above.sum(axis=2), shares.shape[1] - 1))
 
 
-__all__ = ["COMPLETIONS", "Conditional", "Gaps"]
+__all__ = ["COMPLETIONS", "Conditional", "Gaps", "gaps_of"]
