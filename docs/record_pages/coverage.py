@@ -8,6 +8,13 @@ from .tables import provenance, table
 LEVELS = (0.8, 0.9, 0.95)
 #: A share that is lower than asked by so many standard errors is more than chance.
 MORE_THAN_CHANCE = 2
+#: Sets of true components, with a marker and a colour.
+KINDS = {
+    "drawn": ("labels drawn", "o", "#0072B2"),
+    "hard": ("labels hard", "s", "#E69F00"),
+    "posterior": ("posterior", "^", "#999999"),
+    "BootClus": ("BootClus", "D", "#CC79A7"),
+}
 #: Errors are compared where at least this share is sure.
 ENOUGH = 0.05
 
@@ -110,11 +117,11 @@ def truth(results):
     """Coverage of true components, and sizes."""
     rows = [
         [name]
-        + [f"{one[f'{kind} covers']:.3f} at {one[f'{kind} size']:.2f}" for kind in ("drawn", "hard", "posterior")]
+        + [f"{one[f'{kind} covers']:.3f} at {one[f'{kind} size']:.2f}" for kind in KINDS]
         + [f"{one['standard error']:.3f}"]
         for name, one in results["truth"].items()
     ]
-    header = ["mixture", "labels drawn", "labels hard", "posterior", "standard error"]
+    header = ["mixture", *(title for title, _, _ in KINDS.values()), "standard error of the first"]
     return table(header, rows)
 
 
@@ -123,13 +130,9 @@ def figure(results):
     picture = Figure(figsize=(7.5, 4.4), layout="constrained")
     axes = picture.subplots()
     axes.axhspan(0.88, 0.92, color="0.92")
-    for kind, marker, color in (
-        ("drawn", "o", "#0072B2"),
-        ("hard", "s", "#E69F00"),
-        ("posterior", "^", "#999999"),
-    ):
+    for kind, (title, marker, color) in KINDS.items():
         points = [(one[f"{kind} size"], one[f"{kind} covers"]) for one in results["truth"].values()]
-        axes.scatter(*zip(*points, strict=True), marker=marker, color=color, label=kind)
+        axes.scatter(*zip(*points, strict=True), marker=marker, color=color, label=title)
     for name, one in results["truth"].items():
         place = one["drawn size"], one["drawn covers"]
         if not 0.88 <= place[1] <= 0.93 or place[0] > 1.5:  # where sets are too large, or hold too little

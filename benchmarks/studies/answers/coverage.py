@@ -1,13 +1,13 @@
 """Whether the sets of `evlearn.conformal.ConformalClusterer` cover what they promise, and where they do not.
 
-``python -m benchmarks.studies.answers.coverage [replication] [truth] [validity] [errors] [--write]``
+``python -m benchmarks.studies.answers.coverage [replication] [truth] [validity] [errors] [--write] [--n-jobs 2]``
 
-*replication*: half of a data set is clustered, a quarter of it is somebody else's study of half that size, and of
-the last quarter, which neither has seen, it is counted how often her labels are in our sets. *truth*: the same for
-the components of mixtures that are known, beside sets of the posterior probabilities of the same mixture.
-*validity*: how often p-values of outliers are small, and how many planted outliers are found. *errors*: labelled
-data, errors among sure and torn samples, beside equally many that other methods keep. It writes
-``benchmarks/results/answers_coverage.json`` and takes about half an hour of CPU.
+*replication*: two fifths of a data set are clustered, two fifths are somebody else's study of the same size, and
+of the last fifth, which neither has seen, it is counted how often her labels are in our sets. *truth*: the same
+for the components of mixtures that are known, beside sets of posterior probabilities of the same mixture and of
+BootClus. *validity*: how often p-values of outliers are small, and how many planted outliers are found. *errors*:
+labelled data, errors among sure and torn samples, beside equally many that other methods keep. It writes
+``benchmarks/results/answers_coverage.json``, an entry as soon as it is there, and takes more than an hour of CPU.
 """
 
 import time
@@ -17,13 +17,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
-from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.cluster import HDBSCAN, KMeans, SpectralClustering
 from sklearn.mixture import GaussianMixture
 
 from benchmarks.common import command_line, record
 from benchmarks.studies.answers import data as answers_data
 from benchmarks.studies.answers.methods import gaussian_mixture, hdbscan, k_means
-from evlearn.cluster import ECM, EVCLUS
+from evlearn.cluster import ECM, EVCLUS, BootClus
 from evlearn.cluster.base import with_seed
 from evlearn.conformal import ConformalClusterer
 from evlearn.conformal.support import best_clusters, fit_speaker, matched_columns
@@ -32,83 +32,94 @@ from evlearn.metrics import majority_classes
 NAME = "answers_coverage"
 LEVELS = (0.8, 0.9, 0.95)
 SIZES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-MOST, REPLICATIONS = 800, 5  # rows of a data set, and replications of each fit
+MOST, REPLICATIONS = 800, 5  # rows of a labelled set, and replications of each fit
+#: The same where data are drawn again and again.
+MOST_DRAWN, REPLICATIONS_DRAWN, DRAWS = 400, 2, 200
+#: Of fits that take seconds there are fewer draws: EVCLUS with more clusters than these.
+FEW_CLUSTERS, DRAWS_OF_SLOW = 5, 50
 #: Sets that the choices were made on come first.
 DATA = ("wine", "digits 20", "s2", "wdbc")
 DATA += ("iris", "seeds", "fourclass", "aggregation", "segment", "ecoli", "r15", "vehicles_evclass", "letter_IJL")
 LABELLED = (*DATA, "s1", "a1", "d31", "flame", "jain", "glass", "ionosphere_evclass", "diabetes_mclust", "yeast")
-#: How often data are drawn, by what a fit costs.
 CLUSTERERS = {
-    "k-means": (lambda c: KMeans(c, n_init=3), 40),
-    "Gaussian mixture": (lambda c: GaussianMixture(c, n_init=2, covariance_type="diag", reg_covar=1e-3), 30),
-    "hdbscan": (lambda c: HDBSCAN(min_cluster_size=10, copy=True), 15),
-    "ECM": (lambda c: ECM(c, n_init=3), 12),
-    "EVCLUS": (lambda c: EVCLUS(c, n_init=1), 5),
+    "k-means": lambda c: KMeans(c, n_init=3),
+    "Gaussian mixture": lambda c: GaussianMixture(c, n_init=2, covariance_type="diag", reg_covar=1e-3),
+    "spectral": lambda c: SpectralClustering(c, affinity="nearest_neighbors", n_init=3),
+    "hdbscan": lambda c: HDBSCAN(min_cluster_size=10, copy=True),
+    "ECM": lambda c: ECM(c, n_init=3),
+    "EVCLUS": lambda c: EVCLUS(c, n_init=1),
 }
-#: Mixtures: distance of centres, samples, features, degrees of freedom, ratio of spreads, clusters of the fit.
+#: Mixtures: distance of centres, samples, features, degrees of freedom, ratio of spreads, clusters of the fit, and
+#: how much components are bent.
 MIXTURES = {
-    "4 sd apart": (4, 400, 2, None, 1, 3),
-    "3 sd apart": (3, 400, 2, None, 1, 3),
-    "2.5 sd apart": (2.5, 400, 2, None, 1, 3),
-    "2 sd apart": (2, 400, 2, None, 1, 3),
-    "3 sd apart, 1000 samples": (3, 1000, 2, None, 1, 3),
-    "3 sd apart, 120 samples": (3, 120, 2, None, 1, 3),
-    "3 sd apart, 10 features": (3, 400, 10, None, 1, 3),
-    "unequal spreads": (4, 400, 2, None, 2, 3),
-    "Student, 10 degrees": (4, 400, 2, 10, 1, 3),
-    "Student, 4 degrees": (4, 400, 2, 4, 1, 3),
-    "4 clusters for 3": (3, 400, 2, None, 1, 4),
-    "2 clusters for 3": (3, 400, 2, None, 1, 2),
+    "4 sd apart": (4, 400, 2, None, 1, 3, 0),
+    "3 sd apart": (3, 400, 2, None, 1, 3, 0),
+    "2.5 sd apart": (2.5, 400, 2, None, 1, 3, 0),
+    "2 sd apart": (2, 400, 2, None, 1, 3, 0),
+    "3 sd apart, 1000 samples": (3, 1000, 2, None, 1, 3, 0),
+    "3 sd apart, 120 samples": (3, 120, 2, None, 1, 3, 0),
+    "3 sd apart, 10 features": (3, 400, 10, None, 1, 3, 0),
+    "unequal spreads": (4, 400, 2, None, 2, 3, 0),
+    "Student, 10 degrees": (4, 400, 2, 10, 1, 3, 0),
+    "Student, 4 degrees": (4, 400, 2, 4, 1, 3, 0),
+    "4 clusters for 3": (3, 400, 2, None, 1, 4, 0),
+    "2 clusters for 3": (3, 400, 2, None, 1, 2, 0),
+    "bent": (4, 400, 2, None, 1, 3, 0.3),
+    "very bent": (4, 400, 2, None, 1, 3, 1),
 }
 
 
-def replication(names=DATA, clusterers=CLUSTERERS, share=1.0, n_jobs=2):
+def replication(names=DATA, clusterers=CLUSTERERS, n_draws=DRAWS, n_jobs=2):
     """Coverage of labels of another study, by data set and clusterer."""
-    jobs = (delayed(of_set)(name, clusterers, share) for name in names)
-    return {key: entry for found in Parallel(n_jobs=n_jobs)(jobs) for key, entry in found.items()}
+    pairs = [(name, kind) for kind in clusterers for name in names]
+    jobs = (delayed(replications_of)(name, kind, clusterers[kind], n_draws) for name, kind in pairs)
+    entries = Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+    for (name, kind), entry in zip(pairs, entries, strict=True):
+        if entry is not None:
+            yield f"{name}, {kind}", entry
 
 
-def of_set(name, clusterers, share):
-    problem, found = answers_data.load("design", name), {}
-    for kind, (make, n_draws) in clusterers.items():
-        start = time.process_time()
-        draws = [one_replication(problem, make, seed) for seed in range(max(2, int(share * n_draws)))]
-        draws = [one for one in draws if one is not None]
-        if not draws:
-            continue
-        entry = {key: float(np.mean([one[key] for one in draws])) for key in draws[0]}
-        for level in LEVELS:
-            exact = [one[f"exact {level}"] for one in draws]
-            entry[f"standard error {level}"] = float(np.std(exact, ddof=1) / len(draws) ** 0.5)
-        found[f"{name}, {kind}"] = entry | {"draws": len(draws), "cpu": time.process_time() - start}
-    return found
+def replications_of(name, kind, make, n_draws):
+    """Means over draws, with the standard error of what p-values cover."""
+    problem, start = answers_data.load("design", name), time.process_time()
+    if kind == "EVCLUS" and problem.n_clusters > FEW_CLUSTERS:
+        n_draws = min(n_draws, DRAWS_OF_SLOW)
+    draws = [one_replication(problem, make, seed) for seed in range(n_draws)]
+    draws = [one for one in draws if one is not None]
+    if len(draws) < 2:
+        return None
+    entry = {key: float(np.mean([one[key] for one in draws])) for key in draws[0]}
+    for level in LEVELS:
+        exact = [one[f"exact {level}"] for one in draws]
+        entry[f"standard error {level}"] = float(np.std(exact, ddof=1) / len(draws) ** 0.5)
+    return entry | {"draws": len(draws), "cpu": time.process_time() - start}
 
 
 def one_replication(problem, make, seed):
     """One draw: what p-values alone cover, what sets cover, their size, and how often plausibilities are small."""
-    rows = np.random.default_rng(seed).permutation(len(problem.X))[:MOST]
-    half, other, fresh = np.split(problem.X[rows], [len(rows) // 2, 3 * len(rows) // 4])
+    rows = np.random.default_rng(seed).permutation(len(problem.X))[:MOST_DRAWN]
+    ours, other, fresh = np.split(problem.X[rows], [2 * len(rows) // 5, 4 * len(rows) // 5])
     estimator = make(problem.n_clusters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            model = ConformalClusterer(estimator, n_replications=REPLICATIONS, random_state=seed).fit(half)
+            model = ConformalClusterer(estimator, n_replications=REPLICATIONS_DRAWN, random_state=seed).fit(ours)
         except ValueError:  # hdbscan may find nothing but noise
             return None
-        labels = labels_of_another(model, estimator, half, other, fresh, seed)
+        labels = labels_of_another(model, estimator, ours, other, fresh, seed)
     known = labels >= 0
     if not known.any():
         return None
     return covered(model, fresh[known], labels[known])
 
 
-def labels_of_another(model, estimator, half, other, fresh, seed):
+def labels_of_another(model, estimator, ours, other, fresh, seed):
     """The labels of a study of other samples, numbered like ours; -1 for noise."""
     random = np.random.RandomState(seed)
     speaker = fit_speaker(with_seed(clone(estimator), random), other, model.n_neighbors)
-    everyone = np.vstack([half, fresh])
-    wanted = np.append(model.predict(half), np.zeros(len(fresh), dtype=int))
-    said = matched_columns(speaker.support(everyone), wanted, model.n_clusters_, np.arange(len(half)))[len(half) :]
+    everyone = np.vstack([ours, fresh])
+    wanted = np.append(model.predict(ours), np.zeros(len(fresh), dtype=int))
+    said = matched_columns(speaker.support(everyone), wanted, model.n_clusters_, np.arange(len(ours)))[len(ours) :]
     if not speaker.is_soft:
         return best_clusters(said)
     sums = said.cumsum(axis=1)
@@ -131,18 +142,18 @@ def covered(model, X, labels):
 
 def truth(kinds=MIXTURES, n_draws=20, n_jobs=2):
     """Coverage at 0.9 of the components that samples come from, and sizes."""
-    found = {}
-    for name, (apart, n, d, freedom, ratio, c) in kinds.items():
-        jobs = (delayed(one_mixture)(apart, n, d, freedom, ratio, c, seed) for seed in range(n_draws))
-        draws = Parallel(n_jobs=n_jobs)(jobs)
+    for name, kind in kinds.items():
+        draws = Parallel(n_jobs=n_jobs)(delayed(one_mixture)(*kind, seed) for seed in range(n_draws))
         entry = {key: float(np.mean([one[key] for one in draws])) for key in draws[0]}
         entry["standard error"] = float(np.std([one["drawn covers"] for one in draws]) / n_draws**0.5)
-        found[name] = entry
-    return found
+        yield name, entry
 
 
-def mixture_samples(random, n, apart, d, freedom, ratio):
-    """Three components at the corners of a triangle, the first of which may be wider, and who is of which."""
+def mixture_samples(random, n, apart, d, freedom, ratio, bend=0.0):
+    """Three components at the corners of a triangle, and who is of which.
+
+    The first may be wider. Bent components are parabolas: the second feature falls with the square of the first.
+    """
     y = random.integers(3, size=n)
     centres = np.zeros((3, d))
     angles = 2 * np.pi * np.arange(3) / 3
@@ -150,13 +161,14 @@ def mixture_samples(random, n, apart, d, freedom, ratio):
     noise = random.normal(size=(n, d)) * np.where(y == 0, ratio, 1)[:, None]
     if freedom:
         noise /= np.sqrt(random.chisquare(freedom, size=(n, 1)) / freedom)
+    noise[:, 1] -= bend * (noise[:, 0] ** 2 - 1)
     return centres[y] + noise, y
 
 
-def one_mixture(apart, n, d, freedom, ratio, c, seed):
+def one_mixture(apart, n, d, freedom, ratio, c, bend, seed):
     random = np.random.default_rng(seed)
-    X, _ = mixture_samples(random, n, apart, d, freedom, ratio)
-    fresh, y = mixture_samples(random, 2000, apart, d, freedom, ratio)
+    X, _ = mixture_samples(random, n, apart, d, freedom, ratio, bend)
+    fresh, y = mixture_samples(random, 2000, apart, d, freedom, ratio, bend)
     mixture = GaussianMixture(c, n_init=2, covariance_type="full" if d < 5 else "diag", reg_covar=1e-3)
     result = {}
     with warnings.catch_warnings():
@@ -167,6 +179,10 @@ def one_mixture(apart, n, d, freedom, ratio, c, seed):
             )
             sets = model.predict_set(fresh)
             result |= judged(labels, sets, matched(model.predict(fresh), y, c))
+        bootstrapped = BootClus(c, n_bootstrap=50, random_state=seed).fit(X).predict_mass(fresh)
+    result |= judged(
+        "BootClus", bootstrapped.upper_approximation("interval_dominance"), matched(bootstrapped.to_hard(), y, c)
+    )
     probabilities = model.estimator_.predict_proba(fresh)
     return result | judged("posterior", smallest_sets(probabilities, 0.9), matched(model.predict(fresh), y, c))
 
@@ -200,14 +216,12 @@ def smallest_sets(probabilities, level):
     return sets
 
 
-def validity(n_draws=40, n=400):
+def validity(n_draws=40, n=400, n_jobs=2):
     """How often p-values of outliers are small, for ordinary samples and for planted ones."""
-    found = {}
     for d, ratio in ((2, 1), (2, 5), (5, 1), (10, 1), (20, 1)):
-        draws = [one_planting(d, ratio, n, seed) for seed in range(n_draws)]
+        draws = Parallel(n_jobs=n_jobs)(delayed(one_planting)(d, ratio, n, seed) for seed in range(n_draws))
         name = f"{d} features" if ratio == 1 else f"{d} features, one cluster wider"
-        found[name] = {key: float(np.mean([one[key] for one in draws])) for key in draws[0]}
-    return found
+        yield name, {key: float(np.mean([one[key] for one in draws])) for key in draws[0]}
 
 
 def one_planting(d, ratio, n, seed):
@@ -232,8 +246,9 @@ def one_planting(d, ratio, n, seed):
 
 def errors(names=LABELLED, n_jobs=2):
     """Errors among sure and torn samples, and among as many as other methods are least in doubt about."""
-    parts = Parallel(n_jobs=n_jobs)(delayed(errors_of_set)(name) for name in names)
-    return {key: entry for found in parts for key, entry in found.items()}
+    jobs = (delayed(errors_of_set)(name) for name in names)
+    for found in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
+        yield from found.items()
 
 
 def errors_of_set(name):
@@ -273,23 +288,28 @@ PARTS = {"replication": replication, "truth": truth, "validity": validity, "erro
 
 
 def main():
-    """Run parts, and write each as soon as it is there; others keep what is on record."""
+    """Run parts, and write each entry as soon as it is there; others stay on record."""
     reader = command_line.parser(__doc__)
     reader.add_argument("parts", nargs="*", choices=[[], *PARTS], help="all of them if none is named")
     reader.add_argument("--write", action="store_true", help=f"write to results/{NAME}.json")
+    reader.add_argument("--n-jobs", type=int, default=2, help="processes")
+    reader.add_argument("--clusterers", nargs="*", choices=list(CLUSTERERS), help="those of replications to run")
     given = reader.parse_args()
     for part in given.parts or PARTS:
-        found = PARTS[part]()
-        command_line.show(part, found)
-        if given.write:
-            keep(part, found)
+        options = {"n_jobs": given.n_jobs}
+        if part == "replication" and given.clusterers:
+            options["clusterers"] = {kind: CLUSTERERS[kind] for kind in given.clusterers}
+        for name, entry in PARTS[part](**options):
+            command_line.show(part, {name: entry})
+            if given.write:
+                keep(part, name, entry)
 
 
-def keep(part, found):
-    """Put a part among the others that are on record."""
+def keep(part, name, entry):
+    """Put an entry among the others that are on record."""
     there = (record.RESULTS / f"{NAME}.json").exists()
-    known = {name: one for name, one in record.read(NAME).items() if name in PARTS} if there else {}
-    record.write(NAME, known | {part: found})
+    known = {key: one for key, one in record.read(NAME).items() if key in PARTS} if there else {}
+    record.write(NAME, known | {part: known.get(part, {}) | {name: entry}})
 
 
 if __name__ == "__main__":
