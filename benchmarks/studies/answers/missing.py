@@ -8,14 +8,13 @@ the majority of its cluster. Other ways to complete samples were tried on some o
 in the place of draws, half of both, more components, neighbours for draws); none was better throughout.
 """
 
-import argparse
 import warnings
 
 import numpy as np
 from sklearn.impute import KNNImputer
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.common import record
+from benchmarks.common import command_line, record
 from benchmarks.studies.answers import data
 from evlearn.cluster import ECM, EVCLUS
 from evlearn.metrics import aurc_score, majority_classes
@@ -91,7 +90,7 @@ def averages(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line.parser(__doc__)
     parser.add_argument("--write", action="store_true", help="write the record")
     parser.add_argument("--tables", choices=list(TABLES), help="one of the two lists only")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))

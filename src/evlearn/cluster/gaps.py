@@ -20,6 +20,7 @@ from evlearn.belief import FocalSets
 from evlearn.mixture.gaps import Gaps
 from evlearn.partition import CredalPartition
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.reading import Numbers
 from evlearn.utils.typing import FloatArray
 
 Assign = Callable[[FloatArray], FloatArray]
@@ -65,14 +66,27 @@ def masses_with_gaps(gaps: Gaps, rows: FloatArray, assign: Assign, focal_sets: F
     return out
 
 
+def partition_with_gaps(
+    numbers: Numbers, assign: Assign, focal_sets: FocalSets, known: Callable[[], Gaps]
+) -> CredalPartition:
+    """What is said of samples, complete or not; `known` gives what is known about gaps, if there are any."""
+    if not numbers.has_gaps:
+        return CredalPartition(assign(numbers.data), focal_sets, validate=False)
+    masses = masses_with_gaps(known(), numbers.data, assign, focal_sets)
+    return CredalPartition(masses, focal_sets.with_omega(), validate=False)
+
+
 def mean_with_gaps(gaps: Gaps, rows: FloatArray, function: Assign) -> FloatArray:
     """What a function says of samples; of those with gaps, its mean over their completions."""
-    torn = np.flatnonzero(np.isnan(rows).any(axis=1))
-    out = function(gaps.fill(rows))
-    for block in row_blocks(len(torn), gaps.rows_at_a_time):
-        completed = gaps.completions(rows[torn[block]])
+    torn = np.isnan(rows).any(axis=1)
+    complete = function(rows[~torn])
+    out = np.empty((len(rows), complete.shape[1]), dtype=complete.dtype)
+    out[~torn] = complete
+    for block in row_blocks(int(torn.sum()), gaps.rows_at_a_time):
+        some = np.flatnonzero(torn)[block]
+        completed = gaps.completions(rows[some])
         each = function(np.ascontiguousarray(completed.reshape(-1, rows.shape[1])))
-        out[torn[block]] = each.reshape(*completed.shape[:2], -1).mean(axis=0)
+        out[some] = each.reshape(*completed.shape[:2], -1).mean(axis=0)
     return out
 
 
@@ -96,4 +110,4 @@ def _disagreement(chances: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("s,snk->n", ranks, np.sort(chances, axis=0)) / number**2)
 
 
-__all__ = ["Assign", "GapModel", "masses_with_gaps", "mean_with_gaps"]
+__all__ = ["Assign", "GapModel", "masses_with_gaps", "mean_with_gaps", "partition_with_gaps"]

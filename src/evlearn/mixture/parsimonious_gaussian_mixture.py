@@ -19,13 +19,7 @@ from evlearn.mixture.units import Units
 from evlearn.utils.convergence import Trace, warn_if_unfinished, warn_of_collapse, whole_or_nothing
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
-from evlearn.utils.validation import (
-    check_choice,
-    check_integer,
-    check_range,
-    check_real,
-    refuse_remote,
-)
+from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
 
 
 class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):

@@ -37,13 +37,7 @@ from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import DataLike, FloatArray, IntArray, Metric, NumbersLike, RandomSeed
-from evlearn.utils.validation import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_range,
-    check_real,
-)
+from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
 
 _REFERENCE_OBJECTS = 500
 _SHOWN_PAIRS = 50_000

@@ -27,7 +27,7 @@ from evlearn.cluster.focal_families import (
     neighbor_pairs,
     random_masses,
 )
-from evlearn.cluster.gaps import masses_with_gaps
+from evlearn.cluster.gaps import partition_with_gaps
 from evlearn.cluster.relational.squared_dissimilarities import Squares, coordinates_of
 from evlearn.cluster.relational.weighted_means import RelationalModel, RelationalState, relational_step, start_at
 from evlearn.cluster.set_costs import SetCosts
@@ -275,11 +275,7 @@ class RECM(EvidentialClusterer):
         """
         check_is_fitted(self)
         numbers = self._read(X, reset=False)
-        if not numbers.has_gaps:
-            found = CredalPartition(self._assign(numbers.data), self.focal_sets_, validate=False)
-        else:
-            masses = masses_with_gaps(self._known_gaps(), numbers.data, self._assign, self.focal_sets_)
-            found = CredalPartition(masses, self.focal_sets_.with_omega(), validate=False)
+        found = partition_with_gaps(numbers, self._assign, self.focal_sets_, self._known_gaps)
         return with_names_of(X, found)
 
     def _assign(self, rows: FloatArray) -> FloatArray:
