@@ -7,7 +7,6 @@ pytest.importorskip("torch")
 from benchmarks.common import record
 from benchmarks.studies.robustness import fuzz_subjects
 
-
 #: Kinds that are new: a tenth of the mutants of others, until the long run is made again.
 NEW = {
     "large model json",
