@@ -1,13 +1,16 @@
 """Evidential classifiers: what is known about the class of a sample, ignorance included."""
 
+from evlearn.classify.forest import EvidentialForestClassifier, masses_from_forest
 from evlearn.classify.knn import EvidentialKNNClassifier
 from evlearn.classify.neural import EvidentialNeuralClassifier
 from evlearn.classify.rbf import EvidentialRBFClassifier
 from evlearn.classify.weights_of_evidence import masses_from_linear
 
 __all__ = [
+    "EvidentialForestClassifier",
     "EvidentialKNNClassifier",
     "EvidentialNeuralClassifier",
     "EvidentialRBFClassifier",
+    "masses_from_forest",
     "masses_from_linear",
 ]
