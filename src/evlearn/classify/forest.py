@@ -51,8 +51,8 @@ class EvidentialForestClassifier(EvidentialClassifier):
         How many independent witnesses the trees are worth together. "auto": the number for which samples out of
         bag have the smallest log-loss.
     reach : float or None, default=0.95
-        The share of training samples that are near to others. New samples that are farther away than that lose mass
-        to the set of all classes. None: no sample does.
+        The share of training samples that are near to others. New samples that are farther away than that lose
+        mass to the set of all classes. None: no sample does.
     min_samples_split : "auto" or int, default="auto"
         Nodes with fewer samples are not divided. "auto": 2, 4, 8, 16 or 32, by the same log-loss.
     max_features : {"sqrt", "log2"} or float, default="sqrt"
@@ -76,8 +76,8 @@ class EvidentialForestClassifier(EvidentialClassifier):
     min_samples_split_ : int
         The size of nodes that are divided.
     oob_partition_ : CredalPartition
-        The mass functions of the training samples, by the trees that were grown without them: where they contradict
-        a label, it may be wrong.
+        The mass functions of the training samples, by the trees that were grown without them: where they
+        contradict a label, it may be wrong.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of str
@@ -90,8 +90,8 @@ class EvidentialForestClassifier(EvidentialClassifier):
 
     Notes
     -----
-    Trees are extremely randomised and grown with bootstrap samples. Missing values (NaN) become doubt: the masses of
-    a sample with gaps are those that it would have on average, and what remains open is mass on the set of all
+    Trees are extremely randomised and grown with bootstrap samples. Missing values (NaN) become doubt: the masses
+    of a sample with gaps are those that it would have on average, and what remains open is mass on the set of all
     classes.
 
     References
@@ -191,7 +191,7 @@ class EvidentialForestClassifier(EvidentialClassifier):
             check_real("reach", self.reach, 0, 1, open_low=True)
 
     def _enter(self, data: FloatArray) -> FloatArray:
-        return np.clip((data - self._centre) / self._unit, -_FARTHEST, _FARTHEST)
+        return np.asarray(np.clip((data - self._centre) / self._unit, -_FARTHEST, _FARTHEST))
 
     def _weights(self, labels: Labels, sample_weight: Any) -> FloatArray | None:
         if self.class_weight is None:
@@ -286,8 +286,8 @@ def masses_from_forest(
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(min_samples_leaf=5, random_state=0).fit(X, y)
     >>> masses_from_forest(forest, X[[0, 70]]).masses.round(2)
-    array([[0.  , 0.98, 0.  , 0.  , 0.02],
-           [0.  , 0.  , 0.43, 0.54, 0.03]])
+    array([[0.  , 0.99, 0.  , 0.  , 0.01],
+           [0.  , 0.01, 0.26, 0.68, 0.04]])
     """
     before, last = split_pipeline(forest)
     check_is_fitted(last)

@@ -5,8 +5,14 @@ from typing import Any
 import numpy as np
 
 from evlearn.belief import FocalSets, check_masses
-from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.classify import (
+    EvidentialForestClassifier,
+    EvidentialKNNClassifier,
+    EvidentialNeuralClassifier,
+    EvidentialRBFClassifier,
+)
 from evlearn.classify.box_tree import BoxTree
+from evlearn.classify.leaves import Leaves
 from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence
 from evlearn.classify.prototype_networks import ENNParameters, RBFParameters
 from evlearn.classify.weights_of_evidence import sets_of_evidence
@@ -88,6 +94,32 @@ def _agree_on_evidence(estimator: Any) -> None:
 def _check_simple(sets: FocalSets) -> None:
     if not np.array_equal(sets.membership, FocalSets.simple(sets.frame_size).membership):
         raise ValueError("its sets must be single classes and all of them")
+
+
+def _agree_on_forest(estimator: Any) -> None:
+    estimator._check_parameters()
+    sets, leaves = estimator.focal_sets_, estimator._leaves
+    n_features = estimator.n_features_in_
+    rows = _told_by_tree(estimator._surroundings)["rows"]
+    check_length("rows", rows, (len(rows), n_features))
+    for name in ("_centre", "_unit"):
+        check_length(name, getattr(estimator, name), (n_features,))
+    if estimator._n_neighbors > len(rows):
+        raise ValueError("it compares with more neighbours than there are")
+    if sets.frame_size != len(estimator.classes_) or sets.intersection_gap is not None:
+        raise ValueError("its sets and classes_ do not agree")
+    n_nodes, n_leaves = len(leaves.features), len(leaves.masses)
+    check_length("thresholds", leaves.thresholds, (n_nodes,))
+    check_length("children", leaves.children, (n_nodes, 2))
+    check_length("masses", leaves.masses, (n_leaves, len(sets) - 1))
+    leaf = leaves.features < 0
+    # Nodes come after their parents, so that the way to a leaf ends.
+    after = (leaves.children > np.arange(n_nodes)[:, None]) & (leaves.children < n_nodes)
+    if not (after | leaf[:, None]).all() or (leaves.children[leaf] >= n_leaves).any():
+        raise ValueError("its trees lead nowhere")
+    if leaves.features.max(initial=-1) >= n_features or leaves.roots.max(initial=n_nodes) >= n_nodes:
+        raise ValueError("its trees ask for features or nodes that are not there")
+    check_masses(np.pad(leaves.masses, ((0, 0), (1, 0))), sets)
 
 
 def _agree_on_network(estimator: Any) -> None:
@@ -200,6 +232,16 @@ PARTS = [
     Part(BoxTree, {"rows": array(2, "f", low=-1e150, high=1e150)}, _told_by_tree, _make_tree),
     Part(CrispEvidence, {"focal_sets": _SETS, "codes": array(1, "i", low=0)}),
     Part(SoftEvidence, {"focal_sets": _SETS, "denials": array(2, low=-1e-6, high=SHARES)}),
+    Part(
+        Leaves,
+        {
+            "roots": array(1, "i", low=0),
+            "features": array(1, "i", low=-1),
+            "thresholds": array(1, low=-np.inf, finite=False),
+            "children": array(2, "i", low=0),
+            "masses": array(2, low=0, high=SHARES),
+        },
+    ),
     Part(ENNParameters, {"prototypes": array(2), "eta": array(1), "beta": array(2), "xi": array(1)}),
     Part(RBFParameters, {"prototypes": array(2), "gamma": array(1), "weights": array(2)}),
     Part(CredalPartition, {"masses": array(2, low=0, high=SHARES), "focal_sets": _SETS}, made=_make_partition),
@@ -242,6 +284,22 @@ OTHERS = (
         },
         DESCENT | {"_gaps": optional(instance(Gaps))},
         _agree_on_evidence,
+    ),
+    Contents(
+        EvidentialForestClassifier,
+        _CLASSIFIER
+        | {
+            "_leaves": instance(Leaves),
+            "_surroundings": instance(BoxTree),
+            "_n_neighbors": whole(),
+            "_reach": number(0, finite=False),
+            "_centre": array(1),
+            "_unit": _UNITS,
+            "n_witnesses_": number(0),
+            "min_samples_split_": whole(2),
+        },
+        FEATURE_NAMES | {"_gaps": optional(instance(Gaps)), "oob_partition_": instance(CredalPartition)},
+        _agree_on_forest,
     ),
     Contents(
         EvidentialNeuralClassifier,
