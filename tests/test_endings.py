@@ -9,7 +9,12 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.active import ActiveClustering
-from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.classify import (
+    EvidentialForestClassifier,
+    EvidentialKNNClassifier,
+    EvidentialNeuralClassifier,
+    EvidentialRBFClassifier,
+)
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.conformal import ConformalClusterer
 from evlearn.constraints import PairwiseConstraints
@@ -36,6 +41,7 @@ ESTIMATORS = [
     CredalEnsemble([ECM(2, random_state=0)], random_state=0),
     ParsimoniousGaussianMixture(2, covariance_models="EII", random_state=0),
     NNEVCLUS(2, max_iter=3, init="random", random_state=0),
+    EvidentialForestClassifier(5, random_state=0),
     EvidentialKNNClassifier(),
     EvidentialNeuralClassifier(2, random_state=0),
     EvidentialRBFClassifier(2, random_state=0),

@@ -8,7 +8,12 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from evlearn.active import ActiveClustering, LabelOracle
-from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.classify import (
+    EvidentialForestClassifier,
+    EvidentialKNNClassifier,
+    EvidentialNeuralClassifier,
+    EvidentialRBFClassifier,
+)
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.neighbors.search import find_neighbors, nearest_among
 from evlearn.cluster.pairwise.irqp import rows_against
@@ -49,6 +54,7 @@ WITH_OUTLIERS = [
     *("EVCLUS", "EVCLUS, landmarks", "EVCLUS, linear", "RECM", "RECM, kmeans", "ECMdd", "ECMdd, weighted"),
 ]
 CLASSIFIERS = {
+    "EvidentialForestClassifier": lambda: EvidentialForestClassifier(20, random_state=0),
     "EvidentialKNNClassifier": lambda: EvidentialKNNClassifier(),
     "EvidentialNeuralClassifier": lambda: EvidentialNeuralClassifier(random_state=0),
     "EvidentialRBFClassifier": lambda: EvidentialRBFClassifier(random_state=0),

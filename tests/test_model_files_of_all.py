@@ -35,7 +35,12 @@ from evlearn import (
     model_contents,
     preprocessing,
 )
-from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.classify import (
+    EvidentialForestClassifier,
+    EvidentialKNNClassifier,
+    EvidentialNeuralClassifier,
+    EvidentialRBFClassifier,
+)
 from evlearn.cluster import CCM, ECM, EVCLUS, MergedMixture
 from evlearn.conformal import ConformalClusterer
 from evlearn.datasets import make_fourclass
@@ -47,6 +52,7 @@ X, y = make_fourclass(120, random_state=0)
 NEW = make_fourclass(50, random_state=1)[0]
 WORDS = np.array(["a", "b", "c", "d"])[y]
 MODELS = {
+    "forest": EvidentialForestClassifier(5, random_state=0),
     "k nearest neighbours": EvidentialKNNClassifier(),
     "evidential network": EvidentialNeuralClassifier(2, random_state=0, max_iter=30),
     "radial basis functions": EvidentialRBFClassifier(random_state=0, max_iter=30),

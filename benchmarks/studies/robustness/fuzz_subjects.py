@@ -31,7 +31,12 @@ import evlearn
 from benchmarks.studies.robustness.fuzz_mutations import archive_mutant, bytes_mutant, json_mutant
 from evlearn import CredalPartition, model_files
 from evlearn.belief import FocalSets
-from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.classify import (
+    EvidentialForestClassifier,
+    EvidentialKNNClassifier,
+    EvidentialNeuralClassifier,
+    EvidentialRBFClassifier,
+)
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.conformal import ConformalClusterer
 from evlearn.datasets import make_fourclass
@@ -97,6 +102,7 @@ MODELS = {
     "EvidentialKNN": (EvidentialKNNClassifier(3), X),
     "EvidentialKNN soft": (EvidentialKNNClassifier(3), X),
     "EvidentialNeural": (EvidentialNeuralClassifier(1, max_iter=5, random_state=0), X),
+    "EvidentialForest": (EvidentialForestClassifier(3, random_state=0), X),
     "EvidentialRBF": (EvidentialRBFClassifier(max_iter=5, random_state=0), X),
     "mixture": (ParsimoniousGaussianMixture(2, covariance_models="EEE", random_state=0), X),
     "MergedMixture": (MergedMixture(2, random_state=0), X),
