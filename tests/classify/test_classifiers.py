@@ -17,10 +17,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn import CredalPartition
 from evlearn.belief import FocalSets, decide, loss_matrix
-from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.classify import (
+    EvidentialForestClassifier,
+    EvidentialKNNClassifier,
+    EvidentialNeuralClassifier,
+    EvidentialRBFClassifier,
+)
 from evlearn.exceptions import CollapseWarning
 
 MODELS = [
+    EvidentialForestClassifier(20, random_state=0),
     EvidentialKNNClassifier(),
     EvidentialNeuralClassifier(n_prototypes=3, max_iter=50, random_state=0),
     EvidentialRBFClassifier(max_iter=50, random_state=0),
@@ -34,7 +40,17 @@ def iris():
     return load_iris(return_X_y=True)
 
 
-@parametrize_with_checks([*MODELS, EvidentialNeuralClassifier(6, per_class=False, max_iter=50, random_state=0)])
+def forests_with_bootstrap(estimator):
+    # As in scikit-learn's own: a sample of weight 2 is not drawn as two samples are.
+    if isinstance(estimator, EvidentialForestClassifier):
+        return {"check_sample_weight_equivalence_on_dense_data": "trees are grown with bootstrap samples"}
+    return {}
+
+
+@parametrize_with_checks(
+    [*MODELS, EvidentialNeuralClassifier(6, per_class=False, max_iter=50, random_state=0)],
+    expected_failed_checks=forests_with_bootstrap,
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -44,7 +60,7 @@ def test_the_tools_of_scikit_learn_work(iris, model):
     X, y = iris
     pipeline = make_pipeline(StandardScaler(), clone(model))
     assert cross_val_score(pipeline, X, y).mean() > 0.9
-    name = "n_neighbors" if isinstance(model, EvidentialKNNClassifier) else "n_prototypes"
+    name = next(one for one in ("n_neighbors", "n_prototypes", "n_estimators") if one in model.get_params())
     search = GridSearchCV(clone(model), {name: [3, 6]}, scoring="neg_log_loss", cv=3).fit(X, y)
     assert search.best_params_[name] in (3, 6)
     calibrated = CalibratedClassifierCV(clone(model), cv=3).fit(X, y)

@@ -105,7 +105,7 @@ def test_the_bits_do_not_depend_on_the_number_of_workers(iris):
 
 
 def test_vacuous_labels_teach_nothing(iris):
-    X, y = iris
+    X, _ = iris
     masses = np.zeros((150, 5))
     masses[:, -1] = 1
     model = EvidentialForestClassifier(20, random_state=0).fit(X, CredalPartition(masses, FocalSets.simple(3)))
@@ -136,6 +136,6 @@ def test_weights_of_classes_are_weights_of_their_samples(iris):
 
 
 def test_a_forest_is_needed(iris):
-    X, y = iris
+    X, _ = iris
     with pytest.raises(ValueError, match="forest must be a fitted forest of classification trees"):
         masses_from_forest(StandardScaler().fit(X), X)

@@ -28,6 +28,8 @@ _SIZES = (2, 4, 8, 16, 32)
 _WITNESSES = (0.2, 50.0)
 _NEIGHBORS = 5
 _LEAST = 1e-300
+#: The share of values at each end that say nothing about the unit of a feature.
+_FAR_OUT = 0.01
 #: Trees compare in single precision.
 _FARTHEST = 1e30
 
@@ -159,8 +161,7 @@ class EvidentialForestClassifier(EvidentialClassifier):
         """
         self._check_parameters()
         data, labels = self._read_training(X, y)
-        self._centre, spread = data.mean(axis=0), data.std(axis=0)
-        self._unit = np.where(spread > 0, spread, 1)
+        self._centre, self._unit = _usual_values(data)
         rows = self._enter(data)
         focal_sets, masses = _masses_of(labels)
         forest = ExtraTreesRegressor(
@@ -300,6 +301,16 @@ def masses_from_forest(
     leaves = Leaves.of(last.estimators_, len(sets) - 1, prior_strength)
     masses = witnessed(leaves.said(rows), sets, n_witnesses)
     return with_names_of(X, CredalPartition(masses, sets, validate=False))
+
+
+def _usual_values(data: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The mean and the standard deviation of features, without the values that lie farthest out."""
+    low = np.quantile(data, _FAR_OUT, axis=0, method="higher")
+    high = np.quantile(data, 1 - _FAR_OUT, axis=0, method="lower")
+    inner = np.clip(data, low, high)
+    spread = inner.std(axis=0)
+    spread = np.where(spread > 0, spread, np.ptp(data, axis=0))  # or else only a few values differ at all
+    return inner.mean(axis=0), np.where(spread > 0, spread, 1)
 
 
 def _masses_of(labels: Labels) -> tuple[FocalSets, FloatArray]:

@@ -117,7 +117,8 @@ def _agree_on_forest(estimator: Any) -> None:
     after = (leaves.children > np.arange(n_nodes)[:, None]) & (leaves.children < n_nodes)
     if not (after | leaf[:, None]).all() or (leaves.children[leaf] >= n_leaves).any():
         raise ValueError("its trees lead nowhere")
-    if leaves.features.max(initial=-1) >= n_features or leaves.roots.max(initial=n_nodes) >= n_nodes:
+    roots = leaves.roots
+    if leaves.features.max(initial=-1) >= n_features or not len(roots) or roots.max() >= n_nodes:
         raise ValueError("its trees ask for features or nodes that are not there")
     check_masses(np.pad(leaves.masses, ((0, 0), (1, 0))), sets)
 
