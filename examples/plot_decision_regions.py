@@ -68,7 +68,7 @@ plt.show()
 
 # %%
 # A user who wants one answer, or none, asks ``decide``. Here refusing costs a fifth of an error, and mass on
-# several classes counts against each of them. Refused decisions are -1.
+# several classes counts against each of them.
 
 model = models[0]
 for place in ([0, 0], [3, 0], [9, 9]):

@@ -119,9 +119,9 @@ def test_far_from_the_data_nothing_is_known(iris, model):
     far = X.mean(axis=0)[None] + 1e3 * direction
     np.testing.assert_allclose(fitted.predict_proba(far), 1 / 3)
     assert fitted.predict_set(far).all()
-    assert fitted.decide(far, rejection_cost=0.3, criterion="pessimistic") == [-1]
+    assert fitted.decide(far, rejection_cost=0.3, criterion="pessimistic") == ["refused"]
     acts = {"rejection_cost": 0.3, "unknown_cost": 0.25, "criterion": "pessimistic"}
-    assert fitted.decide(far, **acts) == [-2]
+    assert fitted.decide(far, **acts) == ["unknown"]
 
 
 def test_decisions_are_those_of_the_theory(iris):
@@ -132,9 +132,45 @@ def test_decisions_are_those_of_the_theory(iris):
         chosen = decide(
             partition.masses, partition.focal_sets, loss_matrix(3, unknown_cost=0.1), criterion=criterion, rho=0.3
         )
-        said = model.decide(X, unknown_cost=0.1, criterion=criterion, rho=0.3)
+        said = model.decide(X, unknown_cost=0.1, criterion=criterion, rho=0.3, unknown_label=-2)
         np.testing.assert_array_equal(said, np.where(chosen == 3, -2, chosen))
     assert set(model.decide(X)) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "kind"),
+    [
+        ([4, 7], {}, "O"),
+        ([4, 7], {"rejected_label": -1, "unknown_label": -2}, "i"),
+        (["a", "b"], {}, "U"),
+        (["a", "b"], {"rejected_label": "much longer than a class"}, "U"),
+        ([False, True], {}, "O"),
+        (["a", "b"], {"rejected_label": -1}, "O"),
+        ([1.0, 2.0], {"rejected_label": None}, "O"),
+    ],
+)
+def test_decisions_are_called_as_the_labels_call_them(classes, labels, kind):
+    X = np.array([[0.0], [0.1], [1.0], [1.1]])
+    model = EvidentialKNNClassifier(2, alpha=0.9).fit(X, np.array(classes)[[0, 0, 1, 1]])
+    costs = {"rejection_cost": 0.4, "unknown_cost": 0.45, "criterion": "pessimistic"}
+    said = model.decide([[0.0], [1.1], [1e6]], **costs, **labels)
+    assert said.tolist() == [*classes, labels.get("rejected_label", "refused")]
+    assert said.dtype.kind == kind
+    assert model.decide([[1e6]], unknown_cost=0.3, criterion="pessimistic", **labels).tolist() == [
+        labels.get("unknown_label", "unknown")
+    ]
+    assert model.decide(X).dtype == model.classes_.dtype  # nothing but classes can be said
+
+
+def test_a_class_that_is_called_refused_is_not_mixed_up():
+    X, y = [[0.0], [1.0]], np.array(["refused", "granted"])
+    model = EvidentialKNNClassifier(1).fit(X, y)
+    assert model.decide(X).tolist() == ["refused", "granted"]
+    with pytest.raises(ValueError, match="rejected_label must not be the name of a class, got 'refused'"):
+        model.decide(X, rejection_cost=0.1)
+    with pytest.raises(ValueError, match="rejected_label and unknown_label must differ, but both are 'x'"):
+        model.decide(X, rejection_cost=0.1, unknown_cost=0.1, rejected_label="x", unknown_label="x")
+    assert model.decide([[99.0]], rejection_cost=0.1, rejected_label="ask").tolist() == ["ask"]
 
 
 def test_decisions_are_those_of_r(reference):

@@ -53,7 +53,7 @@ def test_a_sample_that_has_no_value_at_all_is_total_ignorance(fitted):
         nothing = model.predict_mass(np.full((2, 4), np.nan))
         np.testing.assert_array_equal(nothing.masses[:, -1], 1)
         np.testing.assert_allclose(model.predict_proba(np.full((2, 4), np.nan)), 1 / 3)
-        assert (model.decide(np.full((2, 4), np.nan), rejection_cost=0.5) == -1).all()
+        assert (model.decide(np.full((2, 4), np.nan), rejection_cost=0.5) == "refused").all()
 
 
 def test_doubt_grows_with_the_share_that_is_missing(fitted, iris):

@@ -17,10 +17,11 @@ from evlearn.cluster.gaps import partition_with_gaps
 from evlearn.mixture.gaps import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import with_names_of
+from evlearn.partition.predictions import decide
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.reading import Numbers, read_numbers
-from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, FloatArray
 from evlearn.utils.validation import check_choice
 
 #: The square of a number beyond this overflows.
@@ -153,7 +154,9 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         unknown_cost: float | None = None,
         criterion: Literal["pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"] = "pignistic",
         rho: float = 0.5,
-    ) -> IntArray:
+        rejected_label: object = "refused",
+        unknown_label: object = "unknown",
+    ) -> npt.NDArray[Any]:
         """The decision with the smallest expected loss, where a wrong class costs 1.
 
         Parameters
@@ -170,13 +173,26 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         rho : float, default=0.5
             The optimism of "hurwicz", between 0 and 1.
 
+        rejected_label : object, default="refused"
+            What is answered where the decision is refused. No class may be called so.
+        unknown_label : object, default="unknown"
+            What is answered for a class that is not among the known ones. No class may be called so.
+
         Returns
         -------
-        ndarray of int of shape (n_samples,)
-            Positions in `classes_`; -1 where the decision is refused, and -2 for an unknown class.
+        ndarray of shape (n_samples,)
+            Classes, as they were called in the labels, and `rejected_label` and `unknown_label` where they are
+            allowed; an array of objects, if these are of different types, such as numbers and text.
         """
-        return self.predict_mass(X).decide(
-            rejection_cost=rejection_cost, unknown_cost=unknown_cost, criterion=criterion, rho=rho
+        return decide(
+            self,
+            X,
+            rejection_cost=rejection_cost,
+            unknown_cost=unknown_cost,
+            criterion=criterion,
+            rho=rho,
+            rejected_label=rejected_label,
+            unknown_label=unknown_label,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -24,7 +24,7 @@ from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _PAIRS_PER_BLOCK = 1 << 21
 #: What `CredalPartition.decide` answers besides the number of a cluster.
-_REFUSED, _UNKNOWN = -1, -2
+REFUSED, UNKNOWN = -1, -2
 _Result = TypeVar("_Result")
 
 
@@ -490,7 +490,7 @@ class CredalPartition:
         array([ 0, -1])
         """
         losses = belief.loss_matrix(self.n_clusters, rejection_cost=rejection_cost, unknown_cost=unknown_cost)
-        acts = [_REFUSED] * (rejection_cost is not None) + [_UNKNOWN] * (unknown_cost is not None)
+        acts = [REFUSED] * (rejection_cost is not None) + [UNKNOWN] * (unknown_cost is not None)
         chosen = belief.decide(self.masses, self.focal_sets, losses, criterion=criterion, rho=rho)
         return np.concatenate([np.arange(self.n_clusters), acts]).astype(np.intp)[chosen]
 

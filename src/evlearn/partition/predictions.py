@@ -1,12 +1,14 @@
 """What fitted estimators say of samples, also at the end of a pipeline, which hides all but labels."""
 
-from typing import Literal
+from typing import Any, Literal
 
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from evlearn.partition.credal_partition import CredalPartition
-from evlearn.partition.estimators import predicted_partition, reached, with_names_of
-from evlearn.utils.typing import BoolArray, EstimatorLike, IntArray
+from evlearn.partition.decisions import called_by_class
+from evlearn.partition.estimators import predicted_partition, reached, split_pipeline, with_names_of
+from evlearn.utils.typing import BoolArray, EstimatorLike
 
 
 def predict_mass(estimator: EstimatorLike, X: ArrayLike) -> CredalPartition:
@@ -87,7 +89,9 @@ def decide(
     unknown_cost: float | None = None,
     criterion: Literal["pessimistic", "optimistic", "hurwicz", "pignistic", "plausibility"] = "pignistic",
     rho: float = 0.5,
-) -> IntArray:
+    rejected_label: object = "refused",
+    unknown_label: object = "unknown",
+) -> npt.NDArray[Any]:
     """The decision with the smallest expected loss for each sample, from an estimator or a pipeline.
 
     Parameters
@@ -104,20 +108,31 @@ def decide(
         How mass on several classes is weighed, see `evlearn.belief.expected_loss`.
     rho : float, default=0.5
         The optimism of "hurwicz", between 0 and 1.
+    rejected_label : object, default="refused"
+        What a classifier answers where it refuses. No class may be called so.
+    unknown_label : object, default="unknown"
+        What a classifier answers for a class that is not among the known ones. No class may be called so.
 
     Returns
     -------
-    ndarray of int of shape (n_samples,)
-        Numbers of clusters, or positions in ``classes_``; -1 where the decision is refused, and -2 for none of the
-        known ones.
+    ndarray of shape (n_samples,)
+        Of a classifier, classes as they were called in the labels, `rejected_label` and `unknown_label`; an array
+        of objects, if these are of different types. Of a clusterer, numbers of clusters, -1 where the decision is
+        refused, and -2 for none of the known ones.
 
     See Also
     --------
     CredalPartition.decide : The same for masses that are there already.
     """
-    return predict_mass(estimator, X).decide(
+    positions = predict_mass(estimator, X).decide(
         rejection_cost=rejection_cost, unknown_cost=unknown_cost, criterion=criterion, rho=rho
     )
+    classes = getattr(split_pipeline(estimator)[1], "classes_", None)
+    if classes is None:
+        return positions
+    refused = [] if rejection_cost is None else [rejected_label]
+    unknown = [] if unknown_cost is None else [unknown_label]
+    return called_by_class(positions, classes, refused=refused, unknown=unknown)
 
 
 __all__ = ["decide", "predict_mass", "predict_set"]
