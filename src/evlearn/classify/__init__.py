@@ -1,5 +1,6 @@
 """Evidential classifiers: what is known about the class of a sample, ignorance included."""
 
+from evlearn.classify.annotations import Annotations
 from evlearn.classify.forest import EvidentialForestClassifier, masses_from_forest
 from evlearn.classify.knn import EvidentialKNNClassifier
 from evlearn.classify.neural import EvidentialNeuralClassifier
@@ -7,6 +8,7 @@ from evlearn.classify.rbf import EvidentialRBFClassifier
 from evlearn.classify.weights_of_evidence import masses_from_linear
 
 __all__ = [
+    "Annotations",
     "EvidentialForestClassifier",
     "EvidentialKNNClassifier",
     "EvidentialNeuralClassifier",

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.blocks.sparse import SparseBlock, with_length
-from evlearn.classify.labels import Labels, read_labels
+from evlearn.classify.labels import Labels, check_same_samples, read_labels
 from evlearn.cluster.gaps import partition_with_gaps
 from evlearn.mixture.gaps import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
@@ -227,6 +227,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         name = type(self).__name__
         numbers = self._read(X, reset=True)
         data: Any = numbers.data
+        check_same_samples(y, X)
         labels = read_labels(y, data, name)
         self.classes_ = labels.classes
         if self._takes_gaps and not isinstance(data, SparseBlock):

@@ -71,6 +71,19 @@ def read_labels(y: Any, X: npt.NDArray[Any], name: str) -> Labels:
     return Labels(classes, None, CredalPartition(masses, focal_sets, validate=False))
 
 
+def check_same_samples(y: Any, X: Any) -> None:
+    """Raise if labels have names, and they are not those of the rows of a frame."""
+    names = y.sample_index if isinstance(y, CredalPartition) else None
+    index = getattr(X, "index", None) if hasattr(X, "iloc") else None
+    if names is None or index is None or len(names) != len(index):
+        return
+    if list(map(str, names)) != list(map(str, index)):
+        raise ValueError(
+            "y is about other samples than X, or in another order, by its sample_names and the index of X. "
+            "Annotations.to_partition(samples=X.index) puts answers in order."
+        )
+
+
 def read_share(loss_lambda: Any, n_classes: int) -> float:
     """The share of the mass on the frame that the loss counts for each class."""
     if isinstance(loss_lambda, str):

@@ -1,0 +1,170 @@
+"""Answers of people, read from tables of any kind, become mass functions."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evlearn import belief
+from evlearn.belief import FocalSets
+from evlearn.classify import Annotations, EvidentialForestClassifier
+
+LONG = {
+    "sample": ["a", "a", "b", "b", "c"],
+    "annotator": ["Eve", "Bob", "Eve", "Bob", "Eve"],
+    "answer": ["cat", "cat", "dog", "cat|dog", None],
+    "confidence": [0.9, 0.6, 0.8, 1.0, None],
+}
+WIDE = {"Eve": ["cat", "dog", None], "Bob": ["cat", "cat | dog", None]}
+CONFIDENCE = {"Eve": [0.9, 0.8, None], "Bob": [0.6, 1.0, None]}
+EXPECTED = [[0, 0.96, 0, 0.04], [0, 0, 0.8, 0.2], [0, 0, 0, 1]]
+
+
+def frames(columns):
+    return [pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns), columns]
+
+
+@pytest.mark.parametrize("table", frames(LONG), ids=lambda one: type(one).__module__)
+def test_a_row_for_each_answer(table):
+    labels = Annotations(table).to_partition(reliabilities=None)
+    np.testing.assert_allclose(labels.masses, EXPECTED, atol=1e-12)
+    assert labels.sample_names == ("a", "b", "c")
+    assert labels.cluster_names == ("cat", "dog")
+
+
+@pytest.mark.parametrize("library", range(4))
+def test_a_column_for_each_annotator(library):
+    labels = Annotations(frames(WIDE)[library], confidence=frames(CONFIDENCE)[library])
+    assert labels.annotators == ("Bob", "Eve")
+    np.testing.assert_allclose(labels.to_partition(reliabilities=None).masses, EXPECTED, atol=1e-12)
+
+
+def test_the_names_of_samples_are_the_index_or_a_column():
+    frame = pd.DataFrame(WIDE, index=pd.Index(["x", "y", "z"], name="animal"))
+    assert Annotations(frame).to_partition().sample_index.equals(frame.index)
+    assert Annotations(pd.DataFrame(WIDE)).to_partition().sample_names is None
+    numbers = pd.DataFrame({"sample": [7, 7, 5], "answer": ["x", "y", "x"]})
+    assert Annotations(numbers).to_partition().sample_index.equals(pd.Index([7, 5]))
+    named = pl.DataFrame({"sample": ["x", "y", "z"]} | WIDE)
+    assert Annotations(named).to_partition().sample_names == ("x", "y", "z")
+    assert Annotations(named).annotators == ("Bob", "Eve")
+
+
+def test_sets_may_be_lists_tuples_or_sets():
+    answers = [["cat", "dog"], ("cat", "dog"), {"cat", "dog"}, "dog|cat"]
+    table = pd.DataFrame({"sample": range(5), "answer": [*answers, "cow"]})
+    said = Annotations(table).to_partition().verdict().candidates
+    assert (said[:4] == [True, False, True]).all()  # cat, cow, dog
+    assert (said[4] == [False, True, False]).all()
+
+
+def test_whole_numbers_stay_numbers_also_in_columns_with_gaps():
+    table = pd.DataFrame({"Eve": [0, 1, None, 2], "Bob": [0, None, 1, 2]})
+    labels = Annotations(table)
+    assert labels.classes == (0, 1, 2)
+    assert labels.to_partition().focal_sets.names is None
+    assert labels.to_partition().to_hard().tolist() == [0, 1, 1, 2]
+
+
+def test_samples_line_up_with_those_that_are_wanted():
+    labels = Annotations(LONG).to_partition(reliabilities=None, samples=pd.Index(["c", "new", "a"]))
+    np.testing.assert_allclose(labels.masses, [EXPECTED[2], EXPECTED[2], EXPECTED[0]], atol=1e-12)
+    assert labels.sample_names == ("c", "new", "a")
+
+
+def test_a_classifier_refuses_labels_of_other_samples():
+    X = pd.DataFrame({"size": [1.0, 2, 3]}, index=["a", "b", "c"])
+    model, labels = EvidentialForestClassifier(5, random_state=0), Annotations(LONG)
+    model.fit(X, labels.to_partition())
+    with pytest.raises(ValueError, match="other samples than X"):
+        model.fit(X, labels.to_partition(samples=["b", "a", "c"]))
+
+
+def test_the_average_is_that_of_those_who_answered():
+    table = {"Eve": ["cat", "cat"], "Bob": ["dog", None], "Ann": ["cat", None]}
+    masses = Annotations(table).to_partition(rule="average", reliabilities=None).masses
+    np.testing.assert_allclose(masses, [[0, 2 / 3, 1 / 3, 0], [0, 1, 0, 0]], atol=1e-12)
+
+
+def test_people_who_are_sure_and_disagree_leave_both_open():
+    masses = Annotations({"Eve": ["cat"], "Bob": ["dog"]}).to_partition(reliabilities=None).masses
+    np.testing.assert_allclose(masses, [[0, 0.5, 0.5, 0]], atol=1e-12)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 6), st.floats(0, 0.99)), min_size=1, max_size=5))
+def test_dempster_is_that_of_the_theory(answers):
+    full = FocalSets.full(3)
+    names = [[k for k in range(3) if code >> k & 1] for code, _ in answers]
+    table = {"sample": [0] * len(answers), "annotator": range(len(answers)), "answer": names}
+    labels = Annotations(table | {"confidence": [sure for _, sure in answers]}, classes=range(3))
+    sources = np.zeros((len(answers), len(full)))
+    sources[:, -1] = [1 - sure for _, sure in answers]
+    for row, name, (_, sure) in zip(sources, names, answers, strict=True):
+        row[full.index(name)] += sure
+    found = labels.to_partition(reliabilities=None)
+    expected = belief.dempster(sources, full)
+    np.testing.assert_allclose(belief.expand(found.masses[0], found.focal_sets, full), expected, atol=1e-9)
+
+
+def crowd(seed=0):
+    """People who are right more or less often, and one who guesses."""
+    random = np.random.default_rng(seed)
+    y, skills = random.integers(3, size=300), (0.95, 0.8, 0.6, 0.0)
+    return y, {
+        str(skill): np.where(random.random(300) < skill, y, random.integers(3, size=300)) for skill in skills
+    }
+
+
+def test_reliabilities_are_found():
+    _, table = crowd()
+    found = Annotations(table).reliabilities()
+    np.testing.assert_allclose([found[name] for name in table], [float(name) for name in table], atol=0.1)
+
+
+def test_learned_reliabilities_make_better_labels():
+    y, table = crowd()
+    labels = Annotations(table)
+    right = {one: (labels.to_partition(reliabilities=one).to_hard() == y).mean() for one in ("learned", None)}
+    assert right["learned"] > right[None] + 0.02
+    known = labels.to_partition(reliabilities={"0.95": 1, "0.8": 0, "0.6": 0, "0.0": 0})
+    assert (known.to_hard() == table["0.95"]).all()
+
+
+def test_of_people_who_answered_alone_nothing_is_learned():
+    labels = Annotations({"sample": [1, 2, 3], "annotator": ["a", "b", "b"], "answer": ["x", "y", "x"]})
+    assert labels.reliabilities() == pytest.approx({"a": 0.8, "b": 0.8})
+    assert labels.to_partition().masses[:, :-1].sum() == 3
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        ({"answer": ["cat", "dog"]}, {}, "needs a column 'sample'"),
+        ({"sample": [1, 2], "answer": ["cat", None]}, {}, "name 1 class"),
+        ({"sample": [1, 2], "answer": ["cat", "cow"]}, {"classes": ["cat", "dog"]}, "'cow', which is none"),
+        ({"sample": [1, None], "answer": ["cat", "dog"]}, {}, "'sample' has empty cells"),
+        ({"sample": [1, 2], "answer": ["cat", "dog"], "confidence": [1, 2]}, {}, "confidence must be a number"),
+        ({"sample": [1, 1], "Eve": ["cat", "dog"]}, {}, "one row for each sample"),
+        ({"Eve": ["cat", "dog"]}, {"confidence": {"Bob": [1, 1]}}, "has no 'Eve'"),
+        ({"Eve": ["cat", "dog"]}, {"confidence": {"Eve": [1]}}, "confidence must have 2 rows"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_name(table, options, message):
+    with pytest.raises(ValueError, match=message):
+        Annotations(table, **options)
+
+
+def test_wrong_choices_are_refused():
+    labels = Annotations(LONG)
+    with pytest.raises(ValueError, match="none for 'Bob'"):
+        labels.to_partition(reliabilities={"Eve": 1})
+    with pytest.raises(ValueError, match=r"reliabilities\['Bob'\]"):
+        labels.to_partition(reliabilities={"Eve": 1, "Bob": 2})
+    with pytest.raises(ValueError, match="none of the samples"):
+        labels.to_partition(samples=["A", "B"])
+    with pytest.raises(ValueError, match="rule must be"):
+        labels.to_partition(rule="yager")
