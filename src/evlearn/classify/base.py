@@ -37,9 +37,6 @@ _SET_RULES: dict[str, Callable[[FloatArray, FocalSets], BoolArray]] = {
 class EvidentialClassifier(ClassifierMixin, BaseEstimator):
     """Base class: an estimator says `_masses` of rows, and all predictions follow from them."""
 
-    #: Whether features may be sparse, and whether missing values are doubt, and not refused.
-    _takes_sparse = False
-    _takes_gaps = False
     _gaps: Gaps | None
 
     classes_: npt.NDArray[Any]
@@ -194,6 +191,16 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
             rejected_label=rejected_label,
             unknown_label=unknown_label,
         )
+
+    @property
+    def _takes_sparse(self) -> bool:
+        """Whether features may be sparse."""
+        return False
+
+    @property
+    def _takes_gaps(self) -> bool:
+        """Whether missing values are doubt, and not refused."""
+        return False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,21 +1,25 @@
 """EvidentialKNNClassifier: each neighbour is a piece of evidence."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from evlearn.blocks.sparse import SparseBlock
 from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.labels import Labels, read_share
+from evlearn.classify.metric_search import GivenDistances, MetricSearch
 from evlearn.classify.neighbor_evidence import first_scales, make_evidence
-from evlearn.classify.sparse_search import SparseSearch
+from evlearn.classify.sample_weights import SampleWeights, nearest_by_weight, read_weights
+from evlearn.cluster.dissimilarities import check_dissimilarities
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import Trace, publish_trace, whole_or_nothing
 from evlearn.utils.lbfgs import lower_by_lbfgs
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import FloatArray, NumbersLike
+from evlearn.utils.typing import FloatArray, Metric, NumbersLike
 from evlearn.utils.validation import check_flag, check_integer, check_real, check_shape
 
 _GRADIENT = 1e-9
@@ -51,6 +55,11 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         The share of the mass on all classes that counts for each of them, in the error that is made small:
         "pignistic" is one divided by the number of classes, 1 compares plausibilities with labels, and 0 degrees
         of belief.
+    metric : str or callable, default="euclidean"
+        "precomputed" for a square matrix of dissimilarities, or any metric of
+        `sklearn.metrics.pairwise_distances`.
+    class_weight : "balanced", dict or None, default=None
+        How much samples of each class count. "balanced": all classes alike. Labels must be crisp for that.
     max_iter : int, default=300
         The largest number of iterations.
     tol : float, default=1e-6
@@ -87,8 +96,13 @@ class EvidentialKNNClassifier(EvidentialClassifier):
 
     Notes
     -----
-    Distances are Euclidean: scale features of different units first. The search is exact. Of equally distant
-    neighbours, those that come first in the training data are taken.
+    Scale features of different units first. The search is exact. Of equally distant neighbours, those that come
+    first in the training data are taken, if the metric is Euclidean or the distances are given. With
+    ``metric="precomputed"``, `fit` takes the distances between training samples, of shape (n_samples, n_samples),
+    and predictions take those of new samples to them, of shape (n_new, n_samples).
+
+    A neighbour with the weight 2 is two of the `n_neighbors`, and one with the weight 1/2 half a neighbour. So
+    weights are counts: give some with a mean near 1.
 
     References
     ----------
@@ -109,9 +123,8 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     array([[0., 0., 0., 0., 1.]])
     """
 
-    _takes_sparse = True
-    _takes_gaps = True
-    _tree: BoxTree | SparseSearch
+    _tree: BoxTree | MetricSearch | GivenDistances
+    _counts: FloatArray | None = None
 
     def __init__(
         self,
@@ -121,6 +134,8 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         gamma: float | NumbersLike | None = None,
         optimize: bool = True,
         loss_lambda: float | Literal["pignistic"] = "pignistic",
+        metric: Metric = "euclidean",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         max_iter: int = 300,
         tol: float = 1e-6,
         n_jobs: int | None = None,
@@ -130,12 +145,14 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         self.gamma = gamma
         self.optimize = optimize
         self.loss_lambda = loss_lambda
+        self.metric = metric
+        self.class_weight = class_weight
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
 
     @whole_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike | CredalPartition) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | CredalPartition, sample_weight: ArrayLike | None = None) -> Self:
         """Keep the samples, and learn the scales.
 
         Parameters
@@ -145,6 +162,8 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         y : array-like of shape (n_samples,) or (n_samples, n_classes), or CredalPartition
             Their classes, of any type; or plausibilities of the classes; or mass functions, if classes are known
             with doubt.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each sample counts.
 
         Returns
         -------
@@ -153,14 +172,19 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         """
         self._check_parameters()
         data, labels = self._read_training(X, y)
+        weights = read_weights(sample_weight, self.class_weight, labels, data)
         self._evidence = make_evidence(labels)
-        self._tree = SparseSearch(data) if isinstance(data, SparseBlock) else BoxTree.of(data)
+        self._tree = self._make_search(data)
         self._n_samples = len(data)
-        start = self._first_scales(labels, data)
+        self._counts = None if weights is None else weights.total
+        usual = first_scales(labels, data, None if weights is None else weights.counts, self.metric)
+        start = self._first_scales(usual)
         # Without a floor some classes learn that they reach everywhere, and nothing is unknown any more.
-        floor = np.minimum(_FLOOR * first_scales(labels, data) / start, 1)
+        floor = np.minimum(_FLOOR * usual / start, 1)
         with one_blas_thread():
-            trace = self._learn(labels, start, floor)
+            trace = self._learn(labels, weights, start, floor)
+        if self._precomputed:
+            self._tree = GivenDistances(None)
         self.gamma_ = trace.state * start
         self.focal_sets_ = self._evidence.focal_sets
         publish_trace(self, trace, "the loss", max_iter=self.max_iter)
@@ -175,9 +199,34 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         check_real("tol", self.tol, 0)
         check_flag("optimize", self.optimize)
 
-    def _first_scales(self, labels: Labels, data: FloatArray) -> FloatArray:
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    @property
+    def _takes_sparse(self) -> bool:
+        return not self._precomputed
+
+    @property
+    def _takes_gaps(self) -> bool:
+        return not self._precomputed
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+    def _make_search(self, data: Any) -> BoxTree | MetricSearch | GivenDistances:
+        if self._precomputed:
+            check_dissimilarities(data, square=True)
+            return GivenDistances(data)
+        if isinstance(data, SparseBlock) or self.metric != "euclidean":
+            return MetricSearch(data, self.metric)
+        return BoxTree.of(data)
+
+    def _first_scales(self, usual: FloatArray) -> FloatArray:
         if self.gamma is None:
-            return first_scales(labels, data)
+            return usual
         given = np.asarray(self.gamma)
         n_scales = self._evidence.n_scales
         if given.ndim > 0:
@@ -186,15 +235,29 @@ class EvidentialKNNClassifier(EvidentialClassifier):
             raise ValueError(f"gamma must be above 0 and finite, got {self.gamma!r}.")
         return np.full(n_scales, given)
 
-    def _learn(self, labels: Labels, start: FloatArray, floor: FloatArray) -> Trace[FloatArray]:
+    def _learn(
+        self, labels: Labels, weights: SampleWeights | None, start: FloatArray, floor: FloatArray
+    ) -> Trace[FloatArray]:
         """The factors by which the scales change from the start, which do not depend on units."""
         share = read_share(self.loss_lambda, len(labels.classes))
         targets = labels.targets(share)
-        width = min(self.n_neighbors, len(targets) - 1)
-        neighbors, squares = self._tree.nearest_others(width, n_jobs=self.n_jobs)
+
+        def search(width: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
+            return self._tree.nearest_others(width, n_jobs=self.n_jobs)
+
+        n_others, counts = len(targets) - 1, None
+        if weights is None:
+            neighbors, squares = search(min(self.n_neighbors, n_others))
+        else:
+            neighbors, squares, counts = nearest_by_weight(
+                search, n_others, self.n_neighbors, weights.total, weights.others_alike
+            )
+        importance = None if weights is None else weights.total
 
         def evaluate(factors: FloatArray) -> tuple[float, FloatArray]:
-            loss, slopes = self._evidence.loss(neighbors, squares, factors * start, self.alpha, targets, share)
+            loss, slopes = self._evidence.loss(
+                neighbors, squares, factors * start, self.alpha, targets, share, counts, importance
+            )
             return loss, slopes * start
 
         ones = np.ones(len(start))
@@ -206,9 +269,15 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     def _masses(self, rows: Any) -> FloatArray:
         if isinstance(rows, SparseBlock) and isinstance(self._tree, BoxTree):
             rows = rows.matrix.toarray()
-        width = min(self.n_neighbors, self._n_samples)
-        neighbors, squares = self._tree.nearest_of(rows, width, n_jobs=self.n_jobs)
-        return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha)
+
+        def search(width: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
+            return self._tree.nearest_of(rows, width, n_jobs=self.n_jobs)
+
+        if self._counts is None:
+            neighbors, squares = search(min(self.n_neighbors, self._n_samples))
+            return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha)
+        neighbors, squares, counts = nearest_by_weight(search, self._n_samples, self.n_neighbors, self._counts)
+        return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha, counts)
 
 
 __all__ = ["EvidentialKNNClassifier"]

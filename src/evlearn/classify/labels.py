@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from evlearn.belief import FocalSets, contour, normalize, pignistic
 from evlearn.partition import CredalPartition
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_real
 
 
@@ -37,6 +37,13 @@ class Labels:
     def names(self) -> list[str]:
         """What the classes are called in focal sets."""
         return [str(one) for one in self.classes]
+
+    def take(self, rows: BoolArray) -> "Labels":
+        """The labels of some samples."""
+        if self.partition is None:
+            assert self.codes is not None
+            return Labels(self.classes, self.codes[rows])
+        return Labels(self.classes, None, self.partition[rows])
 
     def plausibilities(self) -> FloatArray:
         """How plausible each class is for each sample, of shape (n_samples, n_classes)."""

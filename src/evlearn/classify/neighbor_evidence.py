@@ -9,17 +9,20 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.metrics import pairwise_distances
 
 from evlearn.belief import FocalSets, commonality, expand
 from evlearn.blocks.sparse import SparseBlock
 from evlearn.classify.labels import Labels, singletons_and_frame
+from evlearn.classify.metric_search import plain_rows
 from evlearn.cluster.neighbors.label_search import weights_to_masses
 from evlearn.kernels.neighbor_loss import loss
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray, Metric
 from evlearn.utils.validation import REMOTE, remoteness
 
 _BLOCK = 1 << 18  # numbers in a block of work
+_PAIRED = 500  # samples of which all pairs are compared
 
 
 class Evidence(Protocol):
@@ -34,9 +37,14 @@ class Evidence(Protocol):
         """How many scales there are."""
 
     def masses(
-        self, neighbors: npt.NDArray[np.int32], squares: FloatArray, gamma: FloatArray, alpha: float
+        self,
+        neighbors: npt.NDArray[np.int32],
+        squares: FloatArray,
+        gamma: FloatArray,
+        alpha: float,
+        counts: FloatArray | None = None,
     ) -> FloatArray:
-        """The masses of samples."""
+        """The masses of samples; neighbours speak as often as they count, None is once."""
 
     def loss(
         self,
@@ -46,13 +54,15 @@ class Evidence(Protocol):
         alpha: float,
         targets: FloatArray,
         share: float,
+        counts: FloatArray | None = None,
+        importance: FloatArray | None = None,
     ) -> tuple[float, FloatArray]:
         """The squared error of what the neighbours say, and its gradient.
 
         Returns
         -------
         loss : float
-            Half the squared error of a sample, on average.
+            Half the squared error of a sample, on average by importance; None is the same for all.
         gradient : ndarray of shape (n_scales,)
             Its derivatives by the scales.
         """
@@ -92,13 +102,19 @@ class CrispEvidence:
         return self.focal_sets.frame_size
 
     def masses(
-        self, neighbors: npt.NDArray[np.int32], squares: FloatArray, gamma: FloatArray, alpha: float
+        self,
+        neighbors: npt.NDArray[np.int32],
+        squares: FloatArray,
+        gamma: FloatArray,
+        alpha: float,
+        counts: FloatArray | None = None,
     ) -> FloatArray:
         """The masses of samples, see `Evidence`."""
         classes = self.codes[neighbors]
         supports = alpha * _fading((gamma**2)[classes], squares)
         masses = np.zeros((len(classes), len(self.focal_sets)))
-        masses[:, 1:-1] = self._sum_by_class(-np.log1p(-supports), classes)
+        voices = -np.log1p(-supports)
+        masses[:, 1:-1] = self._sum_by_class(voices if counts is None else counts * voices, classes)
         weights_to_masses(masses[:, 1:])
         return masses
 
@@ -110,13 +126,18 @@ class CrispEvidence:
         alpha: float,
         targets: FloatArray,
         share: float,
+        counts: FloatArray | None = None,
+        importance: FloatArray | None = None,
     ) -> tuple[float, FloatArray]:
         """The squared error and its gradient, see `Evidence`."""
         gradient = np.zeros(len(gamma))
         classes = self.codes[neighbors]
         work = np.empty((4, len(gamma)))
-        value = loss(classes, squares, gamma, alpha, share, targets, gradient, work)
-        return value / len(squares), gradient / len(squares)
+        often = np.empty((0, 0)) if counts is None else counts
+        weights = np.empty(0) if importance is None else importance
+        value = loss(classes, squares, gamma, alpha, share, targets, often, weights, gradient, work)
+        total = len(squares) if importance is None else importance.sum()
+        return value / total, gradient / total
 
     def _sum_by_class(self, values: FloatArray, classes: npt.NDArray[np.int32]) -> FloatArray:
         n_rows, n_classes = len(values), self.focal_sets.frame_size
@@ -151,12 +172,18 @@ class SoftEvidence:
         return 1
 
     def masses(
-        self, neighbors: npt.NDArray[np.int32], squares: FloatArray, gamma: FloatArray, alpha: float
+        self,
+        neighbors: npt.NDArray[np.int32],
+        squares: FloatArray,
+        gamma: FloatArray,
+        alpha: float,
+        counts: FloatArray | None = None,
     ) -> FloatArray:
         """The masses of samples, see `Evidence`."""
         masses = np.zeros((len(squares), len(self.focal_sets)))
+        often = _once(counts, squares)
         for rows in self._blocks(squares):
-            masses[rows, 1:] = self._combine(neighbors[rows], squares[rows], gamma, alpha)[0]
+            masses[rows, 1:] = self._combine(neighbors[rows], squares[rows], gamma, alpha, often[rows])[0]
         return masses
 
     def loss(
@@ -167,24 +194,34 @@ class SoftEvidence:
         alpha: float,
         targets: FloatArray,
         share: float,
+        counts: FloatArray | None = None,
+        importance: FloatArray | None = None,
     ) -> tuple[float, FloatArray]:
         """The squared error and its gradient, see `Evidence`."""
         value, slope, table = 0.0, 0.0, self._shares(share)
+        often = _once(counts, squares)
+        weights = np.ones(len(squares)) if importance is None else importance
         for rows in self._blocks(squares):
-            masses, changes = self._combine(neighbors[rows], squares[rows], gamma, alpha)
+            masses, changes = self._combine(neighbors[rows], squares[rows], gamma, alpha, often[rows])
             errors = masses @ table - targets[rows]
-            value += float((errors**2).sum())
-            slope += float((errors * (changes @ table)).sum())
-        return value / (2 * len(squares)), np.array([slope / len(squares)])
+            value += float((weights[rows] * (errors**2).sum(axis=1)).sum())
+            slope += float((weights[rows] * (errors * (changes @ table)).sum(axis=1)).sum())
+        return value / (2 * weights.sum()), np.array([slope / weights.sum()])
 
     def _combine(
-        self, neighbors: npt.NDArray[np.int32], squares: FloatArray, gamma: FloatArray, alpha: float
+        self,
+        neighbors: npt.NDArray[np.int32],
+        squares: FloatArray,
+        gamma: FloatArray,
+        alpha: float,
+        counts: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
         """Masses of the nonempty sets, and how they change with the scale."""
         supports = alpha * _fading(gamma[0] ** 2, squares)[:, :, None]
         denials = self.denials[neighbors]
-        logs = np.log1p(-supports * denials).sum(axis=1)
-        slopes = (2 * gamma[0] * squares[:, :, None] * supports * denials / (1 - supports * denials)).sum(axis=1)
+        said = supports * denials
+        logs = (counts[:, :, None] * np.log1p(-said)).sum(axis=1)
+        slopes = ((2 * gamma[0] * counts * squares)[:, :, None] * said / (1 - said)).sum(axis=1)
         # Relative to the largest, so that products of many small numbers stay numbers.
         common = np.exp(logs - logs.max(axis=1, keepdims=True))
         inverse = self._inverse
@@ -210,29 +247,57 @@ class SoftEvidence:
         return list(row_blocks(len(squares), max(_BLOCK // per_row, 1)))
 
 
-def first_scales(labels: Labels, data: Any) -> npt.NDArray[np.float64]:
+def first_scales(
+    labels: Labels, data: Any, counts: FloatArray | None = None, metric: Metric = "euclidean"
+) -> npt.NDArray[np.float64]:
     """Scales to begin with: one over the root mean square distance of samples of a class, or of all samples.
 
     A few samples that are remote from all others do not count.
     """
     # One sample at a billion would make a scale for which all samples are near.
-    near = np.ones(len(data), dtype=bool) if isinstance(data, SparseBlock) else remoteness(data) <= REMOTE
-    overall = _mean_square(data[near])
+    plain = metric == "euclidean" and not isinstance(data, SparseBlock)
+    near = remoteness(data) <= REMOTE if plain else np.ones(len(data), dtype=bool)
+    often = np.ones(len(data)) if counts is None else counts
+    near &= often > 0
+    overall = _mean_square(data, near, often, metric)
     if labels.codes is None:
         means = np.array([overall])
     else:
-        groups = [data[near & (labels.codes == k)] for k in range(len(labels.classes))]
-        means = np.array([_mean_square(group) if len(group) > 1 else overall for group in groups])
+        groups = [near & (labels.codes == k) for k in range(len(labels.classes))]
+        means = np.array([_mean_square(data, group, often, metric) for group in groups])
     means = np.where(means > 0, means, overall)
     return 1 / np.sqrt(np.where(means > np.finfo(float).tiny, means, 1))
 
 
-def _mean_square(group: Any) -> float:
-    """The mean squared distance of two different samples: twice the sum of the variances."""
+def _mean_square(data: Any, chosen: BoolArray, counts: FloatArray, metric: Metric) -> float:
+    """The mean squared distance of two different samples, of which some may be there several times; 0 for one."""
+    members = np.flatnonzero(chosen)
+    if metric != "euclidean":  # all pairs of some samples
+        members = members[np.linspace(0, len(members) - 1, min(len(members), _PAIRED)).astype(int)]
+    often = counts[members]
+    pairs = float(often.sum() ** 2 - (often * np.minimum(often, 1)).sum())
+    if not len(members) or pairs <= 0:
+        return 0.0
+    return float(often.sum() ** 2 * _mean_square_of_all(data, members, often, metric) / pairs)
+
+
+def _mean_square_of_all(data: Any, members: IntArray, counts: FloatArray, metric: Metric) -> float:
+    """The same if samples may be paired with themselves: twice the sum of the variances, if it is Euclidean."""
+    shares = counts / counts.sum()
+    if metric == "precomputed":
+        return float(shares @ data[np.ix_(members, members)] ** 2 @ shares)
+    group = data[members]
+    if metric != "euclidean":
+        return float(shares @ pairwise_distances(plain_rows(group), metric=metric) ** 2 @ shares)
     if isinstance(group, SparseBlock):
-        mean = np.asarray(group.matrix.mean(axis=0)).ravel()
-        return float(2 * (group.squares.sum() - len(group) * mean @ mean) / (len(group) - 1))
-    return float(2 * group.var(axis=0, ddof=1).sum())
+        mean = np.asarray(group.matrix.T @ shares).ravel()
+        return float(2 * (shares @ group.squares - mean @ mean))
+    mean = shares @ group
+    return float(2 * (shares @ (group - mean) ** 2).sum())
+
+
+def _once(counts: FloatArray | None, squares: FloatArray) -> FloatArray:
+    return np.ones_like(squares) if counts is None else counts
 
 
 def _fading(scales: Any, squares: FloatArray) -> FloatArray:

@@ -1,19 +1,22 @@
 """EvidentialNeuralClassifier: prototypes that are pieces of evidence."""
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logit
 
 from evlearn.classify.labels import Labels, read_share, singletons_and_frame
 from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of
-from evlearn.classify.prototype_networks import ENNLoss, ENNParameters
+from evlearn.classify.prototype_networks import MOST, ENNLoss, ENNParameters
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.typing import FloatArray, RandomSeed
 from evlearn.utils.validation import check_flag, check_integer, check_real
 
 _BLUR = 0.1
+_FIRM = 30.0  # logits beyond are one or nothing
 
 
 class EvidentialNeuralClassifier(PrototypeClassifier):
@@ -44,6 +47,12 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         Whether prototypes move.
     standardize : bool, default=True
         Whether to measure distances in units of the standard deviation of each feature.
+    init : "kmeans" or dict, default="kmeans"
+        Where training begins: prototypes by k-means, or values that are given by the names of the fitted ones
+        without the last underscore. "prototypes" must be among them, in the units of X; what is missing is made
+        for them. Then there is one start, and their number does not follow from `n_prototypes`.
+    class_weight : "balanced", dict or None, default=None
+        How much samples of each class count. "balanced": all classes alike. Labels must be crisp for that.
     n_init : int, default=1
         The number of starts; the best result is kept. If it is no better than the shares of the classes, there are
         five more, and then a warning.
@@ -60,6 +69,9 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         The classes.
     prototypes_ : ndarray of shape (n_prototypes, n_features)
         The prototypes.
+    scales_ : ndarray of shape (n_prototypes,)
+        How fast what a prototype says falls with the distance d, by ``exp(-scales_**2 * d**2)``; d is in units of
+        standard deviations, if `standardize`.
     memberships_ : ndarray of shape (n_prototypes, n_classes)
         The shares of the classes in what each prototype says.
     strengths_ : ndarray of shape (n_prototypes,)
@@ -109,6 +121,8 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         mu: float = 0.0,
         optimize_prototypes: bool = True,
         standardize: bool = True,
+        init: Mapping[str, ArrayLike] | Literal["kmeans"] = "kmeans",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_init: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-4,
@@ -120,13 +134,15 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         self.mu = mu
         self.optimize_prototypes = optimize_prototypes
         self.standardize = standardize
+        self.init = init
+        self.class_weight = class_weight
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
 
     @whole_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike | CredalPartition) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | CredalPartition, sample_weight: ArrayLike | None = None) -> Self:
         """Train the network.
 
         Parameters
@@ -136,13 +152,15 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         y : array-like of shape (n_samples,) or (n_samples, n_classes), or CredalPartition
             Their classes, of any type; or plausibilities of the classes; or mass functions, if classes are known
             with doubt.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each sample counts.
 
         Returns
         -------
         EvidentialNeuralClassifier
             The fitted estimator.
         """
-        labels = self._fit(X, y)
+        labels = self._fit(X, y, sample_weight)
         self.memberships_ = self._network.memberships
         self.strengths_ = self._network.strengths
         self.focal_sets_ = singletons_and_frame(labels)
@@ -153,31 +171,47 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         check_real("mu", self.mu, 0)
         for name in ("per_class", "optimize_prototypes"):
             check_flag(name, getattr(self, name))
+        self._check_init("scales", "memberships", "strengths")
         super()._check_parameters()
 
-    def _make_loss(self, data: FloatArray, labels: Labels) -> ENNLoss:
+    def _make_loss(self, data: FloatArray, labels: Labels, shares: FloatArray | None) -> ENNLoss:
         share = read_share(self.loss_lambda, len(labels.classes))
-        return ENNLoss(data, labels.targets(share), share, float(self.mu), not self.optimize_prototypes)
+        fixed = not self.optimize_prototypes
+        return ENNLoss(data, labels.targets(share), share, float(self.mu), fixed, shares)
 
-    def _start(self, data: FloatArray, labels: Labels, random: np.random.RandomState) -> ENNParameters:
-        targets = labels.targets(0)
-        if self.per_class:
-            prototypes, beta = self._centres_by_class(data, targets, random)
-            squares, cells = cell_table(data, prototypes)
+    def _start(
+        self, data: FloatArray, labels: Labels, weights: FloatArray, random: np.random.RandomState
+    ) -> ENNParameters:
+        targets, beta = labels.targets(0), None
+        given = self._given_prototypes(data.shape[1])
+        if given is not None:
+            prototypes = given
+        elif self.per_class:
+            prototypes, beta = self._centres_by_class(data, targets, weights, random)
         else:
-            prototypes, _ = centres_of(data, self.n_prototypes, random)
-            squares, cells = cell_table(data, prototypes)
-            beta = np.sqrt(cells.T @ targets / np.maximum(cells.sum(axis=0), 1)[:, None])
-        eta = scales_of(squares, cells + 1e-9)  # a little of all samples, for empty cells
-        return ENNParameters(prototypes, eta, beta, np.zeros(len(prototypes)))
+            prototypes, _ = centres_of(data, self.n_prototypes, weights, random)
+        squares, cells = cell_table(data, prototypes)
+        cells *= weights[:, None]
+        n_prototypes = len(prototypes)
+        if beta is None:
+            memberships = self._given("memberships", (n_prototypes, targets.shape[1]), low=0)
+            totals = np.maximum(cells.sum(axis=0), np.finfo(float).tiny)[:, None]
+            beta = np.sqrt(cells.T @ targets / totals if memberships is None else memberships)
+        scales = self._given("scales", (n_prototypes,), low=0)
+        strengths = self._given("strengths", (n_prototypes,), low=0, high=MOST)
+        eta = scales_of(squares, cells + 1e-9) if scales is None else scales  # a little of all, for empty cells
+        xi = np.zeros(n_prototypes) if strengths is None else np.clip(logit(strengths / MOST), -_FIRM, _FIRM)
+        return ENNParameters(prototypes, eta, beta, xi)
 
     def _centres_by_class(
-        self, data: FloatArray, targets: FloatArray, random: np.random.RandomState
+        self, data: FloatArray, targets: FloatArray, weights: FloatArray, random: np.random.RandomState
     ) -> tuple[FloatArray, FloatArray]:
         nearest = targets.argmax(axis=1)
-        groups = [(k, data[nearest == k]) for k in range(targets.shape[1]) if (nearest == k).any()]
-        centres = [centres_of(group, self.n_prototypes, random)[0] for _, group in groups]
-        owners = np.repeat([k for k, _ in groups], [len(some) for some in centres])
+        groups = [k for k in range(targets.shape[1]) if (nearest == k).any()]
+        centres = [
+            centres_of(data[nearest == k], self.n_prototypes, weights[nearest == k], random)[0] for k in groups
+        ]
+        owners = np.repeat(groups, [len(some) for some in centres])
         return np.concatenate(centres), np.eye(targets.shape[1])[owners] + _BLUR
 
     def _probabilities(self, network: ENNParameters, data: FloatArray) -> FloatArray:

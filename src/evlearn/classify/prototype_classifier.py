@@ -1,6 +1,7 @@
 """What the two networks of prototypes share: standard units, starts by k-means, the best of several descents."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,19 @@ from sklearn.utils import check_random_state
 from evlearn.classify.base import LARGEST, EvidentialClassifier
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_networks import pack, squared_distances, unpack
+from evlearn.classify.sample_weights import read_weights
 from evlearn.utils.convergence import Trace, best_of, publish_trace, warn_of_collapse
 from evlearn.utils.lbfgs import lower_by_lbfgs
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray
-from evlearn.utils.validation import check_flag, check_integer, check_real, refuse_remote
+from evlearn.utils.validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    check_shape,
+    refuse_remote,
+)
 
 _GRADIENT = 1e-8
 # Starts that are added where a network has learned nothing, and the share of the error that it has to take away.
@@ -30,23 +39,31 @@ _NEARLY_ALL = 0.9
 class PrototypeClassifier(EvidentialClassifier):
     """Base class: a network says `_start` and `_make_loss`, and is trained here."""
 
+    init: Any
+    class_weight: Any
     n_init: int
     max_iter: int
     tol: float
     standardize: bool
     random_state: Any
 
-    def _fit(self, X: Any, y: Any) -> Labels:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Labels:
         self._check_parameters()
         data, labels = self._read_training(X, y)
+        given = read_weights(sample_weight, self.class_weight, labels, data)
+        weights = np.ones(len(data)) if given is None else given.total
+        if not weights.all():
+            data, labels, weights = data[weights > 0], labels.take(weights > 0), weights[weights > 0]
         refuse_remote("X", data)
-        self._centre = data.mean(axis=0)
-        spread = data.std(axis=0) if self.standardize else np.ones(data.shape[1])
+        shares = weights / weights.sum()
+        self._centre = shares @ data
+        spread = np.sqrt(shares @ (data - self._centre) ** 2) if self.standardize else np.ones(data.shape[1])
         self._unit = np.where(spread > 0, spread, 1)
         with one_blas_thread():
-            trace, learned = self._train(self._enter(data), labels)
+            trace, learned = self._train(self._enter(data), labels, weights)
         self._network = trace.state
         self.prototypes_ = trace.state.prototypes * self._unit + self._centre
+        self.scales_ = trace.state.scales
         publish_trace(self, trace, "the loss", max_iter=self.max_iter)
         if not learned:
             warn_of_collapse(
@@ -66,14 +83,15 @@ class PrototypeClassifier(EvidentialClassifier):
         """The coordinates of the network, in which squares do not overflow."""
         return np.asarray(np.clip((data - self._centre) / self._unit, -LARGEST, LARGEST))
 
-    def _train(self, data: FloatArray, labels: Labels) -> tuple[Trace[Any], bool]:
+    def _train(self, data: FloatArray, labels: Labels, weights: FloatArray) -> tuple[Trace[Any], bool]:
         """The best of all starts, and whether it has learned anything: if none has, there are some more."""
         random = check_random_state(self.random_state)
-        loss = self._make_loss(data, labels)
+        loss = self._make_loss(data, labels, None if np.ptp(weights) == 0 else weights / weights.sum())
         trained: list[Trace[Any]] = []
-        learned = False
-        while len(trained) < self.n_init or (not learned and len(trained) < self.n_init + _RESTARTS):
-            start = self._start(data, labels, random)
+        learned, given = False, not isinstance(self.init, str)
+        n_init, most = (1, 1) if given else (self.n_init, self.n_init + _RESTARTS)
+        while len(trained) < n_init or (not learned and len(trained) < most):
+            start = self._start(data, labels, weights, random)
 
             def evaluate(values: FloatArray, start: Any = start) -> tuple[float, FloatArray]:
                 value, gradient = loss.evaluate(unpack(values, start))
@@ -83,36 +101,67 @@ class PrototypeClassifier(EvidentialClassifier):
             trace = lower_by_lbfgs(evaluate, pack(start), **limits)
             trained.append(trace.at(unpack(trace.state, start)))
             best = best_of(trained)
-            learned = self._has_learned(best.state, data, labels)
+            learned = self._has_learned(best.state, data, labels, weights)
             if best.interrupted:
                 break
         return best, learned
 
-    def _has_learned(self, network: Any, data: FloatArray, labels: Labels) -> bool:
+    def _has_learned(self, network: Any, data: FloatArray, labels: Labels, weights: FloatArray) -> bool:
         """Whether the squared error of the probabilities is well below that of the shares of the classes."""
         if labels.codes is None or len(np.unique(labels.codes)) < 2:
             return True  # of labels with doubt this says little
         truth = labels.targets(0)
         said = self._probabilities(network, data)
-        several = np.ptp(said.argmax(axis=1)) > 0 or truth.mean(axis=0).max() > _NEARLY_ALL
+        usual = weights @ truth / weights.sum()
+        several = np.ptp(said.argmax(axis=1)) > 0 or usual.max() > _NEARLY_ALL
         needed = _LEARNED if several else _LEARNED_IN_ONE_CLASS
-        return bool(np.square(said - truth).sum() < (1 - needed) * np.square(truth.mean(axis=0) - truth).sum())
+        error, nothing = (weights @ np.square(one - truth).sum(axis=1) for one in (said, usual))
+        return bool(error < (1 - needed) * nothing)
 
     def _probabilities(self, network: Any, data: FloatArray) -> FloatArray:
         """What a network says of data in its own coordinates."""
         raise NotImplementedError
 
-    def _start(self, data: FloatArray, labels: Labels, random: np.random.RandomState) -> Any:
+    def _start(self, data: FloatArray, labels: Labels, weights: FloatArray, random: np.random.RandomState) -> Any:
         """Parameters to begin with."""
         raise NotImplementedError
 
-    def _make_loss(self, data: FloatArray, labels: Labels) -> Any:
+    def _make_loss(self, data: FloatArray, labels: Labels, shares: FloatArray | None) -> Any:
         """What is made small."""
         raise NotImplementedError
 
+    def _given(self, name: str, shape: tuple[int, ...], **limits: float) -> FloatArray | None:
+        """A part of `init`, if it has it."""
+        values = None if isinstance(self.init, str) else self.init.get(name)
+        if values is None:
+            return None
+        found = np.asarray(values, dtype=np.float64)
+        check_shape(f"init[{name!r}]", found, shape)
+        low, high = limits.get("low", -np.inf), limits.get("high", np.inf)
+        if not np.isfinite(found).all() or found.min() < low or found.max() > high:
+            raise ValueError(f"init[{name!r}] must be finite numbers from {low:g} to {high:g}.")
+        return found
+
+    def _given_prototypes(self, n_features: int) -> FloatArray | None:
+        """Prototypes to begin with, in the coordinates of the network."""
+        if isinstance(self.init, str):
+            return None
+        return self._enter(np.asarray(self._given("prototypes", (len(self.init["prototypes"]), n_features))))
+
+    def _check_init(self, *others: str) -> None:
+        if isinstance(self.init, str):
+            check_choice("init", self.init, ("kmeans",))
+            return
+        names = ("prototypes", *others)
+        if not isinstance(self.init, Mapping) or "prototypes" not in self.init or not set(self.init) <= set(names):
+            raise ValueError(
+                f"init must be 'kmeans' or a dict with the key 'prototypes' and, if you like, {list(others)}; got "
+                f"{self.init!r}."
+            )
+
 
 def centres_of(
-    data: FloatArray, n_centres: int, random: np.random.RandomState
+    data: FloatArray, n_centres: int, weights: FloatArray, random: np.random.RandomState
 ) -> tuple[FloatArray, npt.NDArray[np.int32]]:
     """Centres by k-means, as many as there are samples at the most.
 
@@ -125,7 +174,7 @@ def centres_of(
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different samples: then centres coincide
-        found = KMeans(min(n_centres, len(data)), n_init=1, random_state=random).fit(data)
+        found = KMeans(min(n_centres, len(data)), n_init=1, random_state=random).fit(data, sample_weight=weights)
     return found.cluster_centers_, found.labels_
 
 

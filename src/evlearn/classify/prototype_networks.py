@@ -43,6 +43,11 @@ class ENNParameters:
     xi: FloatArray
 
     @property
+    def scales(self) -> FloatArray:
+        """Roots of how fast what each prototype says falls with the squared distance."""
+        return np.abs(self.eta)
+
+    @property
     def memberships(self) -> FloatArray:
         """The shares of the classes in each prototype."""
         squares = self.beta**2
@@ -91,6 +96,8 @@ class ENNLoss:
         The weight of the sum of all strengths.
     fixed_prototypes : bool
         Whether prototypes stay where they are.
+    shares : ndarray of shape (n_samples,) or None
+        How much each sample counts, with sum one; None is the same for all.
     """
 
     data: FloatArray
@@ -98,6 +105,7 @@ class ENNLoss:
     share: float
     mu: float
     fixed_prototypes: bool
+    shares: FloatArray | None = None
 
     def evaluate(self, parameters: ENNParameters) -> tuple[float, ENNParameters]:
         """The loss and its derivatives.
@@ -130,8 +138,10 @@ class ENNLoss:
         total = powers.sum(axis=1, keepdims=True) - (n_classes - 1) * rest
         powers, rest = powers / total, rest / total
         said = powers - (1 - self.share) * rest
-        errors = (said - self.targets[rows]) / len(self.data)
-        value = 0.5 * len(self.data) * float((errors**2).sum())
+        errors = said - self.targets[rows]
+        shares = _shares_of(self, rows)
+        value = 0.5 * float((shares * errors**2).sum())
+        errors *= shares
         along = (errors * said).sum(axis=1, keepdims=True)
         by_log = powers * (errors - along)
         by_frame = rest * ((self.share - 1) * errors.sum(axis=1, keepdims=True) + (n_classes - 1) * along)
@@ -166,6 +176,11 @@ class RBFParameters:
     gamma: FloatArray
     weights: FloatArray
 
+    @property
+    def scales(self) -> FloatArray:
+        """Roots of how fast what each prototype says falls with the squared distance."""
+        return np.asarray(np.abs(self.gamma) / np.sqrt(2))
+
     def activations(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """How active the prototypes are, and their squared distances."""
         squares = squared_distances(rows, self.prototypes)
@@ -184,11 +199,14 @@ class RBFLoss:
         Those of the labels; a sample that may be anything says nothing.
     l2 : float
         The weight of the sum of squared weights.
+    shares : ndarray of shape (n_samples,) or None
+        How much each sample counts, with sum one; None is the same for all.
     """
 
     data: FloatArray
     plausibilities: FloatArray
     l2: float
+    shares: FloatArray | None = None
 
     def evaluate(self, parameters: RBFParameters) -> tuple[float, RBFParameters]:
         """The loss and its derivatives.
@@ -211,11 +229,16 @@ class RBFLoss:
         likelihood = logsumexp(logs, b=self.plausibilities[rows], axis=1, keepdims=True)
         plausible = self.plausibilities[rows]
         posterior = plausible * np.exp(np.where(plausible > 0, logs - likelihood, -np.inf))
-        by_score = (np.exp(logs) - posterior) / len(self.data)
+        shares = _shares_of(self, rows)
+        by_score = (np.exp(logs) - posterior) * shares
         weighted = active * (by_score @ parameters.weights.T)
         by_scale = -parameters.gamma * (weighted * squares).sum(axis=0)
         by_place = (parameters.gamma**2)[:, None] * _pulls(weighted, data, parameters.prototypes)
-        return -float(likelihood.sum()) / len(self.data), [by_place, by_scale, active.T @ by_score]
+        return -float((shares * likelihood).sum()), [by_place, by_scale, active.T @ by_score]
+
+
+def _shares_of(loss: ENNLoss | RBFLoss, rows: slice) -> FloatArray | float:
+    return 1 / len(loss.data) if loss.shares is None else loss.shares[rows, None]
 
 
 def squared_distances(rows: FloatArray, prototypes: FloatArray) -> FloatArray:

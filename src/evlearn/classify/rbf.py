@@ -1,6 +1,7 @@
 """EvidentialRBFClassifier: prototypes that speak for and against classes."""
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +37,12 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         The price of squared weights: raise it for less evidence.
     standardize : bool, default=True
         Whether to measure distances in units of the standard deviation of each feature.
+    init : "kmeans" or dict, default="kmeans"
+        Where training begins: prototypes by k-means, or values that are given by the names of the fitted ones
+        without the last underscore. "prototypes" must be among them, in the units of X; what is missing is made
+        for them. Then there is one start, and their number does not follow from `n_prototypes`.
+    class_weight : "balanced", dict or None, default=None
+        How much samples of each class count. "balanced": all classes alike. Labels must be crisp for that.
     n_init : int, default=1
         The number of starts; the best result is kept. If it is no better than the shares of the classes, there are
         five more, and then a warning.
@@ -52,6 +59,9 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         The classes.
     prototypes_ : ndarray of shape (n_prototypes, n_features)
         The prototypes.
+    scales_ : ndarray of shape (n_prototypes,)
+        How fast what a prototype says falls with the distance d, by ``exp(-scales_**2 * d**2)``; d is in units of
+        standard deviations, if `standardize`.
     weights_ : ndarray of shape (n_prototypes, n_classes)
         What each prototype says of each class, for a sample at its place; weights sum to zero over the classes.
     focal_sets_ : FocalSets
@@ -97,6 +107,8 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         *,
         l2: float = 1e-3,
         standardize: bool = True,
+        init: Mapping[str, ArrayLike] | Literal["kmeans"] = "kmeans",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_init: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-4,
@@ -105,13 +117,15 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         self.n_prototypes = n_prototypes
         self.l2 = l2
         self.standardize = standardize
+        self.init = init
+        self.class_weight = class_weight
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
 
     @whole_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike | CredalPartition) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | CredalPartition, sample_weight: ArrayLike | None = None) -> Self:
         """Train the network.
 
         Parameters
@@ -121,13 +135,15 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         y : array-like of shape (n_samples,) or (n_samples, n_classes), or CredalPartition
             Their classes, of any type; or plausibilities of the classes; or mass functions, if classes are known
             with doubt.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each sample counts.
 
         Returns
         -------
         EvidentialRBFClassifier
             The fitted estimator.
         """
-        labels = self._fit(X, y)
+        labels = self._fit(X, y, sample_weight)
         weights = self._network.weights
         self.weights_ = weights - weights.mean(axis=1, keepdims=True)
         self.focal_sets_ = sets_of_evidence(labels.names)
@@ -152,21 +168,38 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     def _check_parameters(self) -> None:
         check_integer("n_prototypes", self.n_prototypes, 1, or_auto=True)
         check_real("l2", self.l2, 0)
+        self._check_init("scales", "weights")
         super()._check_parameters()
 
-    def _make_loss(self, data: FloatArray, labels: Labels) -> RBFLoss:
-        return RBFLoss(data, labels.plausibilities(), float(self.l2))
+    def _make_loss(self, data: FloatArray, labels: Labels, shares: FloatArray | None) -> RBFLoss:
+        return RBFLoss(data, labels.plausibilities(), float(self.l2), shares)
 
-    def _start(self, data: FloatArray, labels: Labels, random: np.random.RandomState) -> RBFParameters:
-        n_prototypes = 2 * len(labels.classes) if isinstance(self.n_prototypes, str) else self.n_prototypes
-        prototypes, cells = centres_of(data, n_prototypes, random)
-        crowded = np.bincount(cells, minlength=len(prototypes)) > 1
-        prototypes = prototypes[crowded] if crowded.any() else prototypes
+    def _start(
+        self, data: FloatArray, labels: Labels, weights: FloatArray, random: np.random.RandomState
+    ) -> RBFParameters:
+        given = self._given_prototypes(data.shape[1])
+        prototypes = self._centres(data, labels, weights, random) if given is None else given
         squares, _ = cell_table(data, prototypes)
-        gamma = scales_of(squares, np.ones_like(squares))
-        active = np.exp(-(gamma**2) * squares / 2)
-        weights = np.linalg.lstsq(active, labels.targets(0), rcond=None)[0]
-        return RBFParameters(prototypes, gamma, weights)
+        scales = self._given("scales", (len(prototypes),), low=0)
+        gamma = (
+            scales_of(squares, np.repeat(weights[:, None], len(prototypes), 1))
+            if scales is None
+            else scales * np.sqrt(2)
+        )
+        parts = self._given("weights", (len(prototypes), len(labels.classes)))
+        if parts is None:
+            active, roots = np.exp(-(gamma**2) * squares / 2), np.sqrt(weights)[:, None]
+            parts = np.linalg.lstsq(roots * active, roots * labels.targets(0), rcond=None)[0]
+        return RBFParameters(prototypes, gamma, parts)
+
+    def _centres(
+        self, data: FloatArray, labels: Labels, weights: FloatArray, random: np.random.RandomState
+    ) -> FloatArray:
+        n_prototypes = 2 * len(labels.classes) if isinstance(self.n_prototypes, str) else self.n_prototypes
+        prototypes, cells = centres_of(data, n_prototypes, weights, random)
+        # One sample is no evidence about its surroundings, unless it counts for several.
+        crowded = np.bincount(cells, np.ceil(weights), minlength=len(prototypes)) > 1
+        return prototypes[crowded] if crowded.any() else prototypes
 
     def _probabilities(self, network: RBFParameters, data: FloatArray) -> FloatArray:
         return np.asarray(softmax(network.activations(data)[0] @ network.weights, axis=1))

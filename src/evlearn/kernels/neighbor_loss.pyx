@@ -5,7 +5,10 @@ A neighbour of class k at distance d supports it by :math:`s=\alpha e^{-\gamma_k
 :math:`w_k=-\sum\log(1-s)` over the neighbours of the class and :math:`Z=\sum_ke^{w_k}-(c-1)`, what is said of a class is
 :math:`o_k=(e^{w_k}-1+\lambda)/Z`, and the error of a sample :math:`\frac12\sum_k(o_k-t_k)^2`.
 
-Shapes: classes and squares (n, K), gamma (c,), targets (n, c), gradient (c,), work (4, c).
+A neighbour that counts more than once is as many neighbours, and a sample that counts more than once as many errors.
+
+Shapes: classes and squares (n, K), gamma (c,), targets (n, c), counts (n, K) or (0, 0) for once each, importance (n,) or
+(0,), gradient (c,), work (4, c).
 """
 
 from libc.math cimport exp, log
@@ -20,22 +23,26 @@ def loss(
     double alpha,
     double share,
     const double[:, ::1] targets,
+    const double[:, ::1] counts,
+    const double[::1] importance,
     double[::1] gradient,
     double[:, ::1] work,
 ):
     """The sum of the errors of all samples; their slopes are added to `gradient`. The caller checks shapes."""
     cdef double value
     with nogil:
-        value = _loss(classes, squares, gamma, alpha, share, targets, gradient, work)
+        value = _loss(classes, squares, gamma, alpha, share, targets, counts, importance, gradient, work)
     return value
 
 
 cdef double _loss(
     const int[:, ::1] classes, const double[:, ::1] squares, const double[::1] gamma, double alpha, double share,
-    const double[:, ::1] targets, double[::1] gradient, double[:, ::1] work
+    const double[:, ::1] targets, const double[:, ::1] counts, const double[::1] importance, double[::1] gradient,
+    double[:, ::1] work
 ) noexcept nogil:
     cdef Py_ssize_t row, i, k, c = gamma.shape[0]
-    cdef double support, strongest, frame, total, along, value = 0
+    cdef bint counted = counts.shape[0] > 0, weighted = importance.shape[0] > 0
+    cdef double support, slope, strongest, frame, total, along, weight = 1, value = 0
     cdef double* weights = &work[0, 0]
     cdef double* slopes = &work[1, 0]
     cdef double* products = &work[2, 0]
@@ -47,7 +54,12 @@ cdef double _loss(
         for i in range(classes.shape[1]):
             k = classes[row, i]
             support = alpha * exp(-gamma[k] * gamma[k] * squares[row, i])
-            slopes[k] -= 2 * gamma[k] * squares[row, i] * support / (1 - support)
+            slope = 2 * gamma[k] * squares[row, i] * support / (1 - support)
+            if counted:
+                slopes[k] -= counts[row, i] * slope
+                weights[k] -= counts[row, i] * log(1 - support)
+                continue
+            slopes[k] -= slope
             products[k] *= 1 - support
             if products[k] < SMALL:  # one logarithm for many neighbours
                 weights[k] -= log(products[k])
@@ -62,11 +74,13 @@ cdef double _loss(
             weights[k] = exp(weights[k] - strongest)
             total += weights[k]
         along = 0
+        if weighted:
+            weight = importance[row]
         for k in range(c):
             support = (weights[k] - (1 - share) * frame) / total
             errors[k] = support - targets[row, k]
-            value += 0.5 * errors[k] * errors[k]
+            value += 0.5 * weight * errors[k] * errors[k]
             along += errors[k] * support
         for k in range(c):
-            gradient[k] += slopes[k] * weights[k] / total * (errors[k] - along)
+            gradient[k] += weight * slopes[k] * weights[k] / total * (errors[k] - along)
     return value

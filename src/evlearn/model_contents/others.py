@@ -13,6 +13,7 @@ from evlearn.classify import (
 )
 from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.leaves import Leaves
+from evlearn.classify.metric_search import GivenDistances, MetricSearch
 from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence
 from evlearn.classify.prototype_networks import ENNParameters, RBFParameters
 from evlearn.classify.weights_of_evidence import sets_of_evidence
@@ -73,9 +74,10 @@ def _make_tree(rows: Any) -> BoxTree:
 def _agree_on_evidence(estimator: Any) -> None:
     estimator._check_parameters()
     evidence, sets = estimator._evidence, estimator.focal_sets_
-    rows = _told_by_tree(estimator._tree)["rows"]
-    check_features(estimator, rows.shape[1])
-    check_count(estimator, "_n_samples", len(rows))
+    n_samples, n_features = _size_of_search(estimator)
+    check_features(estimator, n_features)
+    check_count(estimator, "_n_samples", n_samples)
+    check_length("_counts", estimator._counts, (n_samples,))
     if evidence.focal_sets != sets or sets.frame_size != len(estimator.classes_):
         raise ValueError("its labels and focal_sets_ are about other sets")
     check_length("gamma_", estimator.gamma_, (evidence.n_scales,))
@@ -83,12 +85,26 @@ def _agree_on_evidence(estimator: Any) -> None:
     if gaps is not None:
         check_features(estimator, len(gaps.centre))
     if isinstance(evidence, SoftEvidence):
-        check_length("denials", evidence.denials, (len(rows), len(sets) - 1))
+        check_length("denials", evidence.denials, (n_samples, len(sets) - 1))
         return
     _check_simple(sets)
-    check_length("codes", evidence.codes, (len(rows),))
+    check_length("codes", evidence.codes, (n_samples,))
     if evidence.codes.max() >= sets.frame_size or evidence.codes.dtype != np.int32:
         raise ValueError("codes must be numbers of classes, in 32 bits")
+
+
+def _size_of_search(estimator: Any) -> tuple[int, int]:
+    """The numbers of training samples and of features that a search knows."""
+    search = estimator._tree
+    if isinstance(search, BoxTree):
+        kind, shape = estimator.metric == "euclidean", _told_by_tree(search)["rows"].shape
+    elif isinstance(search, MetricSearch):
+        kind, shape = search.metric == estimator.metric, search.samples.shape
+    else:
+        kind, shape = estimator.metric == "precomputed", 2 * (estimator.n_features_in_,)
+    if not kind:
+        raise ValueError("its metric and its search do not agree")
+    return int(shape[0]), int(shape[1])
 
 
 def _check_simple(sets: FocalSets) -> None:
@@ -231,6 +247,8 @@ def _scores(where: str, value: Any) -> None:
 #: The classes inside models of these estimators, and what their fields must be.
 PARTS = [
     Part(BoxTree, {"rows": array(2, "f", low=-1e150, high=1e150)}, _told_by_tree, _make_tree),
+    Part(MetricSearch, {"samples": array(2, "f", low=-1e150, high=1e150), "metric": text()}),
+    Part(GivenDistances, {"distances": instance(type(None))}),
     Part(CrispEvidence, {"focal_sets": _SETS, "codes": array(1, "i", low=0)}),
     Part(SoftEvidence, {"focal_sets": _SETS, "denials": array(2, low=-1e-6, high=SHARES)}),
     Part(
@@ -279,11 +297,11 @@ OTHERS = (
         _CLASSIFIER
         | {
             "_evidence": instance(CrispEvidence, SoftEvidence),
-            "_tree": instance(BoxTree),
+            "_tree": instance(BoxTree, MetricSearch, GivenDistances),
             "_n_samples": whole(1),
             "gamma_": array(1, low=0),
         },
-        DESCENT | {"_gaps": optional(instance(Gaps))},
+        DESCENT | {"_gaps": optional(instance(Gaps)), "_counts": optional(array(1, low=0))},
         _agree_on_evidence,
     ),
     Contents(
@@ -305,13 +323,13 @@ OTHERS = (
     Contents(
         EvidentialNeuralClassifier,
         _NETWORK | {"_network": instance(ENNParameters)},
-        DESCENT | {"memberships_": array(2), "strengths_": array(1)},
+        DESCENT | {"scales_": array(1), "memberships_": array(2), "strengths_": array(1)},
         _agree_on_network,
     ),
     Contents(
         EvidentialRBFClassifier,
         _NETWORK | {"_network": instance(RBFParameters), "weights_": array(2)},
-        DESCENT,
+        DESCENT | {"scales_": array(1)},
         _agree_on_network,
     ),
     Contents(

@@ -1,0 +1,94 @@
+"""Nearest neighbours by the search of scikit-learn, for sparse rows and other metrics, and by given distances."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from evlearn.blocks.sparse import SparseBlock
+from evlearn.utils.typing import FloatArray, Metric
+
+
+@dataclass(frozen=True)
+class MetricSearch:
+    """Samples, with the questions that `evlearn.classify.box_tree.BoxTree` answers for Euclidean distances.
+
+    Attributes
+    ----------
+    samples : SparseBlock or ndarray of shape (n_samples, n_features)
+        The samples.
+    metric : str or callable
+        Their distance.
+    """
+
+    samples: Any
+    metric: Metric
+
+    def nearest_others(
+        self, n_neighbors: int, *, n_jobs: int | None = None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """The nearest neighbours of each sample among the others, and squared distances."""
+        return self._nearest(None, n_neighbors, n_jobs)
+
+    def nearest_of(
+        self, rows: Any, n_neighbors: int, *, n_jobs: int | None = None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """The nearest samples of rows, and squared distances."""
+        if isinstance(self.samples, SparseBlock) and not isinstance(rows, SparseBlock):
+            rows = SparseBlock(rows)
+        return self._nearest(plain_rows(rows), n_neighbors, n_jobs)
+
+    def _nearest(
+        self, asking: Any, n_neighbors: int, n_jobs: int | None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        self._search.set_params(n_jobs=n_jobs)
+        distances, indices = self._search.kneighbors(asking, n_neighbors)
+        return indices.astype(np.int32), np.asarray(distances**2)
+
+    @cached_property
+    def _search(self) -> Any:
+        from sklearn.neighbors import NearestNeighbors  # here, because it takes long to import
+
+        algorithm = "brute" if isinstance(self.samples, SparseBlock) else "auto"
+        search = NearestNeighbors(metric=self.metric, algorithm=algorithm)
+        return search.fit(plain_rows(self.samples))
+
+
+def plain_rows(rows: Any) -> Any:
+    """Rows as all metrics of scikit-learn take them: sparse ones with indices of 32 bits."""
+    if not isinstance(rows, SparseBlock):
+        return rows
+    matrix = rows.matrix
+    parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
+    return csr_matrix(parts, shape=matrix.shape)
+
+
+@dataclass(frozen=True)
+class GivenDistances:
+    """Distances between samples; those of new samples are given in their rows. Of equals the first are taken.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_samples, n_samples) or None
+        Those of the samples; only a fit needs them.
+    """
+
+    distances: FloatArray | None
+
+    def nearest_others(
+        self, n_neighbors: int, *, n_jobs: int | None = None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """The nearest neighbours of each sample among the others, and squared distances."""
+        others = np.array(self.distances)
+        np.fill_diagonal(others, np.inf)
+        return self.nearest_of(others, n_neighbors, n_jobs=n_jobs)
+
+    def nearest_of(
+        self, rows: FloatArray, n_neighbors: int, *, n_jobs: int | None = None
+    ) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """The nearest samples of rows, and squared distances."""
+        nearest = np.argsort(rows, axis=1, kind="stable")[:, :n_neighbors]
+        return nearest.astype(np.int32), np.take_along_axis(rows, nearest, axis=1) ** 2
