@@ -5,7 +5,7 @@ from evlearn.classify.forest import EvidentialForestClassifier, masses_from_fore
 from evlearn.classify.knn import EvidentialKNNClassifier
 from evlearn.classify.neural import EvidentialNeuralClassifier
 from evlearn.classify.rbf import EvidentialRBFClassifier
-from evlearn.classify.weights_of_evidence import masses_from_linear
+from evlearn.classify.weights_of_evidence import LayerEvidence, evidence_from_weights, masses_from_linear
 
 __all__ = [
     "Annotations",
@@ -13,6 +13,8 @@ __all__ = [
     "EvidentialKNNClassifier",
     "EvidentialNeuralClassifier",
     "EvidentialRBFClassifier",
+    "LayerEvidence",
+    "evidence_from_weights",
     "masses_from_forest",
     "masses_from_linear",
 ]
