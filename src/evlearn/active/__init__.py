@@ -1,18 +1,25 @@
-"""Clustering that asks about the pairs of samples that it doubts most, and samples for a person to review."""
+"""Clustering and classification that ask about what they doubt most, and samples for a person to review."""
 
 from evlearn.active.active_clustering import ActiveClustering
+from evlearn.active.active_labelling import ActiveLabelling
 from evlearn.active.answers import Answer, Query
-from evlearn.active.oracles import LabelOracle, StopAsking, TerminalOracle
+from evlearn.active.asking import StopAsking
+from evlearn.active.label_answers import LabelAnswer, LabelQuery
+from evlearn.active.oracles import LabelOracle, TerminalLabeller, TerminalOracle
 from evlearn.active.review import Review, ReviewAnswers, review
 
 __all__ = [
     "ActiveClustering",
+    "ActiveLabelling",
     "Answer",
+    "LabelAnswer",
     "LabelOracle",
+    "LabelQuery",
     "Query",
     "Review",
     "ReviewAnswers",
     "StopAsking",
+    "TerminalLabeller",
     "TerminalOracle",
     "review",
 ]

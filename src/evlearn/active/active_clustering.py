@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from evlearn.active.answers import Answer, Answers, Query, read_answers, write_answers
-from evlearn.active.oracles import StopAsking
+from evlearn.active.asking import put_questions
 from evlearn.active.strategies import STRATEGIES, most_doubtful_first
 from evlearn.cluster import CECM, EVCLUS
 from evlearn.cluster.base import with_seed
@@ -171,18 +171,7 @@ class ActiveClustering(BaseEstimator):
             The learner itself, fitted with all answers.
         """
         self._check_started()
-        check_integer("n_queries", n_queries, 0)
-        for _ in range(n_queries):
-            query = self.ask()
-            if query is None:
-                break
-            if verbose:
-                print(query.why)
-            try:
-                same = oracle(query.first, query.second)
-            except (StopAsking, KeyboardInterrupt):
-                break
-            self.answer(query, same)
+        put_questions(self, lambda query: oracle(query.first, query.second), n_queries, verbose)
         return self.refit()
 
     def ask(self) -> Query | None:

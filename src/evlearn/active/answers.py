@@ -1,15 +1,14 @@
 """What has been answered about pairs of samples, what follows from it, and the file that keeps it."""
 
-import csv
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from evlearn.active.asking import read_lines, write_lines
 from evlearn.constraints import PairwiseConstraints
 from evlearn.constraints.pairs import contains, keys_of_pairs
-from evlearn.utils.files import check_folder, replacing
 
 _MOST_OBJECTS = 2**31  # pairs of larger numbers have no key
 _HEADER = ["first", "second", "answer"]
@@ -111,26 +110,13 @@ def _constraint(answer: Answer) -> PairwiseConstraints:
 
 def write_answers(path: str | os.PathLike[str], history: list[Answer]) -> None:
     """Write answers to a file, whole or not at all."""
-    lines = [
-        _HEADER,
-        *([str(one.first), str(one.second), _WORDS[one.same]] for one in history if not one.inferred),
-    ]
-    with replacing(path) as file:
-        file.write("".join(",".join(line) + "\n" for line in lines).encode())
+    said = [one for one in history if not one.inferred]
+    write_lines(path, _HEADER, [[str(one.first), str(one.second), _WORDS[one.same]] for one in said])
 
 
 def read_answers(path: str | os.PathLike[str]) -> list[Answer]:
     """Read answers from a file."""
-    path = check_folder(path)
-    if not path.exists():
-        return []
-    try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
-            header, *lines = list(csv.reader(file)) or [[]]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} is no file of answers, which is text of short lines: {error}.") from error
-    if header != _HEADER:
-        raise ValueError(f"{path} is no file of answers: its first line should be {','.join(_HEADER)}.")
+    path, lines = read_lines(path, _HEADER)
     return [_read_line(path, number, line) for number, line in enumerate(lines, start=2)]
 
 

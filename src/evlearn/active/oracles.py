@@ -1,30 +1,21 @@
 """Who answers: labels that are known, or a person at a terminal or in a notebook."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
+from evlearn.active.asking import StopAsking
+from evlearn.active.label_answers import LabelAnswer
 from evlearn.constraints.labels import label_codes
 
 _REPLIES: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
 _SHOWN_ATTRIBUTES = 20
 _WIDTH = 24
-
-
-class StopAsking(Exception):  # noqa: N818  (not an error, as StopIteration is none)
-    """Raised by an oracle that has had enough; all answers so far are kept.
-
-    Parameters
-    ----------
-    reason : str, default=""
-        Why, for whoever catches it.
-    """
-
-    def __init__(self, reason: str = "") -> None:
-        super().__init__(reason)
+_Reply = TypeVar("_Reply")
 
 
 class LabelOracle:
@@ -96,41 +87,119 @@ class TerminalOracle:
         bool or None
             The answer; None if it is not known.
         """
-        print(self._describe(first, second))
+        print(_described(self.X, first, second))
         if self.show is not None:
             self.show(first, second)
-        while True:
-            try:
-                reply = input("same cluster? [y/n/?/q] ").strip().lower()
-            except (EOFError, KeyboardInterrupt):
-                print()
-                raise StopAsking from None
-            if reply in ("q", "quit"):
-                raise StopAsking
-            if reply in _REPLIES:
-                return _REPLIES[reply]
-            print(f"{reply!r} is none of y (same), n (different), ? (I do not know) and q (stop).")
+        return _asked("same cluster? [y/n/?/q] ", _same)
 
-    def _describe(self, first: int, second: int) -> str:
-        """The two samples as a table with a line for each feature."""
-        names, rows = self._read(first, second)
-        lines = [("", *(f"sample {name}" for name in names)), *rows[:_SHOWN_ATTRIBUTES]]
-        widths = [max(len(line[place]) for line in lines) for place in range(3)]
-        table = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
-        more = len(rows) - _SHOWN_ATTRIBUTES
-        return "\n".join(["", *table, *([f"and {more} more features"] if more > 0 else [])])
 
-    def _read(self, first: int, second: int) -> tuple[list[str], list[tuple[str, str, str]]]:
-        if self.X is None:
-            return [str(first), str(second)], []
-        if hasattr(self.X, "iloc"):
-            one, other = self.X.iloc[first], self.X.iloc[second]
-            columns, names = list(self.X.columns), [str(self.X.index[first]), str(self.X.index[second])]
-        else:
-            one, other = np.asarray(self.X[first]).ravel(), np.asarray(self.X[second]).ravel()
-            columns, names = [f"feature {number}" for number in range(len(one))], [str(first), str(second)]
-        cells = zip(columns, one, other, strict=True)
-        return names, [(_text(column), _text(a), _text(b)) for column, a, b in cells]
+class TerminalLabeller:
+    """A person who says the classes of samples at a terminal, or in the input box of a notebook.
+
+    A sample is shown, then a reply is read: a class, or several with ``|`` between them, and perhaps a confidence
+    from 0 to 1, as in ``cat|dog 0.7``; ``?`` for "I do not know", ``q`` to stop. Ctrl-C and Ctrl-D stop as well.
+
+    Parameters
+    ----------
+    classes : sequence
+        The classes.
+    X : array-like or data frame of shape (n_samples, n_features), default=None
+        What to show of the samples, which need not be what is learned from; of a frame also the names of rows and
+        columns. None shows the number of the sample only.
+    show : callable, default=None
+        Shows a sample in another way, for example as an image: a function of its number.
+    """
+
+    def __init__(
+        self,
+        classes: Sequence[str] | Sequence[int],
+        X: ArrayLike | None = None,
+        *,
+        show: Callable[[int], Any] | None = None,
+    ) -> None:
+        self.classes = classes
+        self.X: Any = X
+        self.show = show
+
+    def __call__(self, sample: int) -> LabelAnswer | None:
+        """Which class a sample belongs to.
+
+        Parameters
+        ----------
+        sample : int
+            The sample.
+
+        Returns
+        -------
+        LabelAnswer or None
+            The answer; None if it is not known.
+        """
+        print(_described(self.X, sample))
+        if self.show is not None:
+            self.show(sample)
+        known = {str(one): one for one in self.classes}
+        return _asked(f"class? [{'/'.join(known)}/?/q] ", lambda reply: _label(sample, reply, known))
+
+
+def _same(reply: str) -> bool | None:
+    if reply.lower() not in _REPLIES:
+        raise ValueError(f"{reply!r} is none of y (same), n (different), ? (I do not know) and q (stop).")
+    return _REPLIES[reply.lower()]
+
+
+def _label(sample: int, reply: str, known: dict[str, Any]) -> LabelAnswer | None:
+    if reply == "?":
+        return None
+    said, confidence = reply, 1.0
+    if said not in known and " " in said:
+        said, _, last = reply.rpartition(" ")
+        with suppress(ValueError):
+            confidence = float(last)
+    named = [part.strip() for part in said.split("|")]
+    if not (set(named) <= set(known) and 0 <= confidence <= 1):
+        raise ValueError(
+            f"{reply!r} is no answer: name one of {', '.join(known)}, or several with | between them, and perhaps "
+            "a confidence from 0 to 1; ? if you do not know, and q to stop."
+        )
+    return LabelAnswer(sample, tuple(known[one] for one in named), confidence)
+
+
+def _asked(prompt: str, understood: Callable[[str], _Reply]) -> _Reply:
+    """What a person replies, as soon as it can be understood."""
+    while True:
+        try:
+            reply = input(prompt).strip()
+        except (EOFError, KeyboardInterrupt):
+            print()
+            raise StopAsking from None
+        if reply.lower() in ("q", "quit"):
+            raise StopAsking
+        try:
+            return understood(reply)
+        except ValueError as error:
+            print(error)
+
+
+def _described(X: Any, *samples: int) -> str:
+    """Samples as a table with a line for each feature."""
+    names, rows = _read(X, samples)
+    lines = [("", *(f"sample {name}" for name in names)), *rows[:_SHOWN_ATTRIBUTES]]
+    widths = [max(len(line[place]) for line in lines) for place in range(1 + len(samples))]
+    table = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+    more = len(rows) - _SHOWN_ATTRIBUTES
+    return "\n".join(["", *table, *([f"and {more} more features"] if more > 0 else [])])
+
+
+def _read(X: Any, samples: Sequence[int]) -> tuple[list[str], list[tuple[str, ...]]]:
+    if X is None:
+        return [str(one) for one in samples], []
+    if hasattr(X, "iloc"):
+        rows, columns = [X.iloc[one] for one in samples], list(X.columns)
+        names = [str(X.index[one]) for one in samples]
+    else:
+        rows = [np.asarray(X[one]).ravel() for one in samples]
+        columns, names = [f"feature {number}" for number in range(len(rows[0]))], [str(one) for one in samples]
+    return names, [tuple(map(_text, cells)) for cells in zip(columns, *rows, strict=True)]
 
 
 def _text(value: Any) -> str:

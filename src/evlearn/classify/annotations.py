@@ -65,6 +65,10 @@ class Annotations:
     evlearn.CredalPartition : What classifiers take in the place of labels.
     evlearn.active.ActiveLabelling : Which sample to ask about next.
 
+    References
+    ----------
+    How far people can be trusted is found in the manner of Dawid and Skene (1979).
+
     Examples
     --------
     >>> from evlearn.classify import Annotations
@@ -85,13 +89,13 @@ class Annotations:
 
     def __init__(
         self,
-        table: TableLike,
+        table: TableLike | Mapping[str, Sequence[object]],
         *,
         classes: Sequence[str] | Sequence[int] | None = None,
         sample: str = "sample",
         annotator: str = "annotator",
         answer: str = "answer",
-        confidence: str | TableLike = "confidence",
+        confidence: str | TableLike | Mapping[str, Sequence[object]] = "confidence",
         separator: str = "|",
     ) -> None:
         columns = _columns(table)
@@ -168,7 +172,7 @@ class Annotations:
         sets = FocalSets.from_membership(np.vstack([said, np.eye(len(self.classes), dtype=bool)]), frame)
         sets = sets.with_omega().closure("intersection")
         masses = (self._combined if rule == "dempster" else self._averaged)(trusted, sets)
-        return self._of_samples(CredalPartition(masses, sets, validate=False), samples)
+        return self._named(masses, sets, samples)
 
     def __repr__(self) -> str:
         return (
@@ -226,18 +230,18 @@ class Annotations:
         masses[:, -1] += 1 - masses.sum(axis=1)
         return masses
 
-    def _of_samples(self, partition: CredalPartition, wanted: Any) -> CredalPartition:
+    def _named(self, masses: FloatArray, sets: FocalSets, wanted: Any) -> CredalPartition:
         if wanted is None:
             numbered = list(self.samples) == list(range(len(self.samples)))
-            return partition if numbered else partition.rename(sample_names=self.samples)
+            return CredalPartition(masses, sets, None if numbered else self.samples, validate=False)
         places = {one: k for k, one in enumerate(self.samples)}
         chosen = np.array([places.get(one, -1) for one in wanted], dtype=np.intp)
-        if (chosen < 0).all():
+        if places and (chosen < 0).all():
             raise ValueError("samples has none of the samples of the table; are they called the same in both?")
-        masses = partition.masses[chosen]
-        masses[chosen < 0] = 0
-        masses[chosen < 0, -1] = 1
-        return CredalPartition(masses, partition.focal_sets, wanted, validate=False)
+        of_wanted: FloatArray = np.zeros((len(chosen), len(sets)))
+        of_wanted[:, -1] = 1
+        of_wanted[chosen >= 0] = masses[chosen[chosen >= 0]]
+        return CredalPartition(of_wanted, sets, wanted, validate=False)
 
 
 class _Rows(NamedTuple):

@@ -27,6 +27,8 @@ from evlearn.utils.validation import check_integer, check_real
 _SIZES = (2, 4, 8, 16, 32)
 _WITNESSES = (0.2, 50.0)
 _NEIGHBORS = 5
+#: The unit of masses among what trees predict.
+_SMALL = 1e-3
 _LEAST = 1e-300
 #: The share of values at each end that say nothing about the unit of a feature.
 _FAR_OUT = 0.01
@@ -57,8 +59,9 @@ class EvidentialForestClassifier(EvidentialClassifier):
         mass to the set of all classes. None: no sample does.
     min_samples_split : "auto" or int, default="auto"
         Nodes with fewer samples are not divided. "auto": 2, 4, 8, 16 or 32, by the same log-loss.
-    max_features : {"sqrt", "log2"} or float, default="sqrt"
-        How many features a node looks at: the root or the logarithm of their number, or a share of them.
+    max_features : {"auto", "sqrt", "log2"} or float, default="auto"
+        How many features a node looks at: the root or the logarithm of their number, or a share of them. "auto":
+        the root, or all of them where labels are given with doubt, so that fewer nodes follow a wrong label.
     class_weight : "balanced", dict or None, default=None
         How much samples of each class count. "balanced": all classes alike. Labels must be crisp for that.
     n_jobs : int or None, default=None
@@ -98,7 +101,7 @@ class EvidentialForestClassifier(EvidentialClassifier):
 
     References
     ----------
-    Geurts, Ernst and Wehenkel (2006) for the trees; Walley (1996) for the leaves.
+    Geurts et al. (2006) for the trees; Walley (1996) for the leaves.
 
     Examples
     --------
@@ -125,7 +128,7 @@ class EvidentialForestClassifier(EvidentialClassifier):
         n_witnesses: float | Literal["auto"] = "auto",
         reach: float | None = 0.95,
         min_samples_split: int | Literal["auto"] = "auto",
-        max_features: float | Literal["sqrt", "log2"] = "sqrt",
+        max_features: float | Literal["auto", "sqrt", "log2"] = "auto",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -164,16 +167,20 @@ class EvidentialForestClassifier(EvidentialClassifier):
         self._centre, self._unit = _usual_values(data)
         rows = self._enter(data)
         focal_sets, masses = _masses_of(labels)
+        probabilities = pignistic(masses, focal_sets)
+        crisp = bool((probabilities.max(axis=1) == 1).all())
         forest = ExtraTreesRegressor(
             self.n_estimators,
             bootstrap=True,
-            max_features=self.max_features,
+            max_features=self.max_features if self.max_features != "auto" else "sqrt" if crisp else 1.0,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
-        # With squared errors of masses trees are those of Gini's index where labels are crisp.
-        forest.fit(rows, masses[:, 1:], self._weights(labels, sample_weight))
-        best = self._choose(forest, rows, masses, focal_sets)
+        # With squared errors trees are those of Gini's index where labels are crisp. Others tell probabilities
+        # apart, and not how sure people were; masses are small beside them, and only come along into the leaves.
+        targets = masses[:, 1:] if crisp else np.hstack([probabilities, _SMALL * masses[:, 1:]])
+        forest.fit(rows, targets, self._weights(labels, sample_weight))
+        best = self._choose(forest, rows, probabilities, focal_sets)
         self._leaves, self.n_witnesses_, self.min_samples_split_ = best.leaves, best.n_witnesses, best.size
         self._surroundings, self._n_neighbors = BoxTree.of(rows), min(_NEIGHBORS, len(rows) - 1)
         self._reach = self._usual_distance()
@@ -202,12 +209,11 @@ class EvidentialForestClassifier(EvidentialClassifier):
         of_classes = compute_sample_weight(self.class_weight, labels.classes[labels.codes])
         return np.asarray(of_classes if sample_weight is None else of_classes * np.asarray(sample_weight))
 
-    def _choose(self, forest: Any, rows: FloatArray, masses: FloatArray, focal_sets: FocalSets) -> "_Choice":
+    def _choose(self, forest: Any, rows: FloatArray, targets: FloatArray, focal_sets: FocalSets) -> "_Choice":
         """The size of nodes and the number of witnesses with the smallest log-loss out of bag."""
         out_of_bag = np.ones((len(rows), len(forest.estimators_)), dtype=bool)
         for tree, drawn in enumerate(forest.estimators_samples_):
             out_of_bag[drawn, tree] = False
-        targets = pignistic(masses, focal_sets)
         found = []
         for size in _SIZES if self.min_samples_split == "auto" else (self.min_samples_split,):
             leaves = Leaves.of(forest.estimators_, len(focal_sets) - 1, self.prior_strength, size)

@@ -42,7 +42,7 @@ class Leaves:
 
     @classmethod
     def of(cls, trees: Sequence[Any], n_sets: int, prior_strength: float, smallest: float = 0) -> "Leaves":
-        """Of fitted trees of scikit-learn, whose values are shares of sets, or of classes only.
+        """Of fitted trees of scikit-learn, whose last values are shares of sets, in any unit, or of classes only.
 
         Nodes with less than the `smallest` weight are not divided.
         """
@@ -116,7 +116,8 @@ class _Tree:
         kept = _reachable(pairs, leaf)
         number, leaves = np.cumsum(kept) - 1, kept & leaf
         children = np.where(leaf[:, None], (np.cumsum(leaves) - 1)[:, None], number[pairs])[kept]
-        shares = tree.value.reshape(len(leaf), -1)[leaves]
+        shares = tree.value.reshape(len(leaf), -1)[leaves, -n_sets:]
+        shares /= shares.sum(axis=1, keepdims=True)
         return cls(
             np.where(leaf, -1, tree.feature)[kept].astype(np.intp),
             np.asarray(tree.threshold[kept], dtype=np.float64),

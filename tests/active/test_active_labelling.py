@@ -1,0 +1,216 @@
+"""A classifier that asks: which samples, what is made of the answers, and what is kept of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evlearn.active import ActiveLabelling, LabelAnswer, StopAsking, TerminalLabeller
+from evlearn.active.strategies import STRATEGIES
+from evlearn.classify import (
+    Annotations,
+    EvidentialForestClassifier,
+    EvidentialKNNClassifier,
+    EvidentialNeuralClassifier,
+    EvidentialRBFClassifier,
+)
+
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
+
+
+def learner_on(data=X, classes=(0, 1, 2), seed=0, known=None, **parameters):
+    learner = ActiveLabelling(EvidentialKNNClassifier(), classes, random_state=seed, **parameters)
+    return learner.start(data, known=known)
+
+
+def oracle(sample):
+    return int(Y[sample])
+
+
+def test_fewer_labels_than_at_random_for_the_same_accuracy():
+    # Half of the digits are asked about, and accuracy is that on the other half.
+    data, y = load_digits(return_X_y=True)
+    right = {
+        strategy: [
+            ActiveLabelling(
+                EvidentialKNNClassifier(), range(10), strategy=strategy, random_state=seed, batch_size=10
+            )
+            .start(data[::2])
+            .run(lambda sample: int(y[::2][sample]), 120)
+            .estimator_.score(data[1::2], y[1::2])
+            for seed in range(2)
+        ]
+        for strategy in ("margin", "random")
+    }
+    assert min(right["margin"]) > max(right["random"])
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_no_sample_is_asked_about_twice_and_all_strategies_learn(strategy, batch_size):
+    asked = []
+
+    def remember(sample):
+        asked.append(sample)
+        return None if sample % 5 == 0 else oracle(sample)
+
+    learner = learner_on(strategy=strategy, batch_size=batch_size).run(remember, 30)
+    assert len(set(asked)) == 30
+    assert [one.sample for one in learner.history_] == asked
+    assert learner.estimator_.score(X, Y) > 0.85
+
+
+def test_the_same_seed_asks_the_same():
+    first, again = (learner_on(batch_size=3).run(oracle, 12).history_ for _ in range(2))
+    assert first == again
+    assert learner_on(seed=1).run(oracle, 12).history_ != first
+
+
+def test_the_most_doubtful_sample_is_asked_about():
+    learner = learner_on(strategy="doubt").run(oracle, 15)
+    query = learner.ask()
+    doubt = learner.estimator_.predict_mass(X).doubt()
+    doubt[[one.sample for one in learner.history_]] = -1
+    assert doubt[query.sample] == doubt.max()
+    assert learner.ask() == query
+    assert f"sample {query.sample} may be {query.candidates[0]} (plausibility" in query.why
+
+
+def test_samples_of_a_batch_are_far_apart():
+    def spread(batch_size):
+        learner = learner_on(strategy="margin").run(oracle, 15)
+        learner.set_params(batch_size=batch_size)
+        chosen = X[learner._next_batch()]
+        return np.linalg.norm(chosen[:, None] - chosen, axis=-1).sum()
+
+    doubtful = learner_on(strategy="margin").run(oracle, 15)
+    first = []
+    for _ in range(5):
+        query = doubtful.ask()
+        first.append(X[query.sample])
+        doubtful.answer(query, None)
+    plain = np.array(first)
+    assert spread(5) > np.linalg.norm(plain[:, None] - plain, axis=-1).sum()
+
+
+def test_answers_may_be_sets_with_confidence_or_nothing():
+    learner = learner_on()
+    learner.answer(3, 0)
+    learner.answer(60, [1, 2], confidence=0.8)
+    learner.answer(120, LabelAnswer(120, (2,), 0.5))
+    learner.answer(90, None)
+    known = learner.labels_
+    masses = dict(zip(known.focal_sets.labels, known.masses[[3, 60, 120, 90]].T, strict=True))
+    np.testing.assert_allclose(masses["{0}"], [1, 0, 0, 0])
+    np.testing.assert_allclose(masses["{1,2}"], [0, 0.8, 0, 0])
+    np.testing.assert_allclose(masses["{2}"], [0, 0, 0.5, 0])
+    np.testing.assert_allclose(masses["Ω"], [0, 0.2, 0.5, 1], atol=1e-12)
+    learner.answer(60, 1)  # a correction
+    assert learner.refit().estimator_.predict(X[[3, 60, 120]]).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        EvidentialForestClassifier(20),
+        EvidentialRBFClassifier(),
+        pytest.param(EvidentialNeuralClassifier(), marks=pytest.mark.slow),
+        make_pipeline(StandardScaler(), EvidentialKNNClassifier()),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_any_evidential_classifier_with_names_of_classes_and_samples(estimator):
+    frame = pd.DataFrame(X, index=[f"iris {k}" for k in range(150)]).add_prefix("x")
+    learner = ActiveLabelling(estimator, np.unique(NAMES), batch_size=10, random_state=0).start(frame)
+    assert "sample iris" in learner.ask().why
+    learner.run(lambda sample: NAMES[sample], 30)
+    assert (learner.estimator_.predict(frame) == NAMES).mean() > 0.85
+    assert learner.labels_.sample_names[:2] == ("iris 0", "iris 1")
+
+
+def test_answers_are_kept_and_taken_up_again(tmp_path):
+    path = tmp_path / "answers.csv"
+    whole = learner_on().run(oracle, 20)
+    learner_on(answers_file=path).run(oracle, 8)
+    resumed = learner_on(answers_file=path)
+    assert [one.sample for one in resumed.history_] == [one.sample for one in whole.history_[:8]]
+    assert resumed.estimator_.score(X, Y) > 0.5
+    resumed.answer(149, [1, 2], confidence=0.25)
+    assert len(Annotations(pd.read_csv(path)).samples) == 9
+    assert path.read_text().splitlines()[-1] == "149,1|2,0.25"
+    assert learner_on(answers_file=path).history_ == resumed.history_
+
+
+def test_what_is_no_file_of_answers_is_refused(tmp_path):
+    path = tmp_path / "answers.csv"
+    for text, message in {
+        "first,second,answer\n": "first line should be sample,answer,confidence",
+        "sample,answer,confidence\n1,7,1\n": "line 2 of",
+        "sample,answer,confidence\n1,2,3\n": "confidence from 0 to 1",
+        "sample,answer,confidence\n999,2,1\n": "about 999, but samples are 0 to 149",
+    }.items():
+        path.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            learner_on(answers_file=path)
+
+
+@pytest.mark.parametrize("end", [StopAsking, KeyboardInterrupt])
+def test_whoever_has_had_enough_ends_the_questions(end):
+    def tired(sample):
+        if len(learner.history_) == 6:
+            raise end
+        return oracle(sample)
+
+    learner = learner_on(known={0: 0, 60: 1})
+    assert "estimator_" in vars(learner)
+    assert len(learner.run(tired, 50).history_) == 6
+    assert len(learner.run(oracle, 5).history_) == 11
+
+
+def test_forgetting_and_the_end_of_questions():
+    learner = learner_on(X[::15]).run(lambda k: oracle(15 * k), 100)
+    assert learner.ask() is None
+    learner.forget(4)
+    assert learner.ask().sample == 4
+    with pytest.raises(ValueError, match="no answer about sample 4"):
+        learner.forget(4)
+
+
+def test_wrong_use_is_told():
+    with pytest.raises(NotFittedError, match="call start"):
+        ActiveLabelling(EvidentialKNNClassifier(), [0, 1]).ask()
+    with pytest.raises(ValueError, match="classes must be at least two"):
+        learner_on(classes=[0])
+    with pytest.raises(ValueError, match="batch_size"):
+        learner_on(batch_size=0)
+    with pytest.raises(TypeError, match="evidential classifier"):
+        ActiveLabelling(LogisticRegression(), [0, 1]).start(X)
+    with pytest.raises(ValueError, match="'cat' is none of the classes"):
+        learner_on().answer(0, "cat")
+    with pytest.raises(ValueError, match="confidence must be"):
+        learner_on().answer(0, 1, confidence=2)
+    assert clone(ActiveLabelling(EvidentialKNNClassifier(), [0, 1])).batch_size == 1
+
+
+def test_a_person_answers_at_a_terminal(monkeypatch, capsys):
+    replies = iter(["tulip", "setosa", " versicolor | virginica 0.7", "virginica 2", "?", "q"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(replies))
+    shown = []
+    person = TerminalLabeller(np.unique(NAMES), pd.DataFrame(X[:, :1], columns=["sepal"]), show=shown.append)
+    assert person(3) == LabelAnswer(3, ("setosa",), 1.0)
+    assert person(60) == LabelAnswer(60, ("versicolor", "virginica"), 0.7)
+    assert person(70) is None
+    with pytest.raises(StopAsking):
+        person(80)
+    assert shown == [3, 60, 70, 80]
+    told = capsys.readouterr().out
+    assert "sepal       4.6" in told
+    assert "'tulip' is no answer" in told
+    assert "'virginica 2' is no answer" in told
