@@ -40,6 +40,7 @@ from evlearn.classify import (
     EvidentialKNNClassifier,
     EvidentialNeuralClassifier,
     EvidentialRBFClassifier,
+    FusionClassifier,
 )
 from evlearn.cluster import CCM, ECM, EVCLUS, MergedMixture
 from evlearn.conformal import ConformalClusterer
@@ -56,6 +57,16 @@ MODELS = {
     "k nearest neighbours": EvidentialKNNClassifier(),
     "evidential network": EvidentialNeuralClassifier(2, random_state=0, max_iter=30),
     "radial basis functions": EvidentialRBFClassifier(random_state=0, max_iter=30),
+    "fusion": FusionClassifier(
+        [("near", EvidentialKNNClassifier()), ("trees", EvidentialForestClassifier(5))], cv=2
+    ),
+    "plain fusion": FusionClassifier(
+        [
+            ("all", EvidentialKNNClassifier()),
+            ("scaled", make_pipeline(StandardScaler(), EvidentialKNNClassifier(3))),
+        ],
+        discounting="plain",
+    ),
     "mixture": ParsimoniousGaussianMixture(range(2, 5), covariance_models=["EEE", "VVI"], random_state=0),
     "merged mixture": MergedMixture(3, random_state=0),
     "ensemble": CredalEnsemble([KMeans(4), ECM(4), GaussianMixture(4, covariance_type="tied")], random_state=0),

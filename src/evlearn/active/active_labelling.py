@@ -26,6 +26,7 @@ from evlearn.cluster.base import with_seed
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import partition_of, predicts_masses, reached, with_names_of
 from evlearn.utils.convergence import whole_or_nothing
+from evlearn.utils.reading import rows_of
 from evlearn.utils.typing import ClassifierLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer
 
@@ -221,7 +222,7 @@ class ActiveLabelling(BaseEstimator):
             return self
         told = [one.sample for one in history if one.classes]
         labels = labels_of(history, self._classes, told)
-        self.estimator_ = clone(self._unfitted).fit(_rows_of(self._X, told), labels)
+        self.estimator_ = clone(self._unfitted).fit(rows_of(self._X, told), labels)
         self._partition = partition_of(self.estimator_, self._X)
         self._fitted_with = history
         return self
@@ -249,7 +250,7 @@ class ActiveLabelling(BaseEstimator):
         if size > 1 and self.strategy != "random":
             waiting = waiting[: _CHOICE * size]
             if len(waiting) > size:
-                seen = reached(self.estimator_, _rows_of(self._X, waiting))[1]
+                seen = reached(self.estimator_, rows_of(self._X, waiting))[1]
                 waiting = waiting[_far_apart(pairwise_distances(seen), size)]
         return [int(one) for one in waiting[:size]]
 
@@ -289,12 +290,6 @@ class ActiveLabelling(BaseEstimator):
                 "estimator must be an evidential classifier, which has predict_mass, or a pipeline that ends in "
                 f"one, got {type(self.estimator).__name__}."
             )
-
-
-def _rows_of(X: Any, rows: Any) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows] if hasattr(X, "shape") else [X[int(k)] for k in rows]
 
 
 def _far_apart(distances: FloatArray, size: int) -> IntArray:

@@ -31,6 +31,7 @@ from evlearn.belief.mass_function import MassFunction
 from evlearn.belief.measures import belief_distance, jousselme_distance, nonspecificity
 from evlearn.belief.revision import (
     condition,
+    contextual_discount,
     discount,
     is_contradictory,
     normalize,
@@ -66,6 +67,7 @@ __all__ = [
     "commonality",
     "condition",
     "conjunctive",
+    "contextual_discount",
     "contour",
     "decide",
     "dempster",

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from evlearn.belief.focal_sets import FocalSets
 from evlearn.belief.notation import SetLike
-from evlearn.belief.transforms import contour
+from evlearn.belief.transforms import contour, implicability, mass_from_implicability
 from evlearn.belief.validation import as_mass_array
 from evlearn.utils.typing import BoolArray, FloatArray
 
@@ -43,6 +43,51 @@ def discount(masses: npt.ArrayLike, focal_sets: FocalSets, rate: npt.ArrayLike) 
     discounted = values * (1 - rates)[..., None]
     discounted[..., -1] += rates
     return discounted
+
+
+def contextual_discount(masses: npt.ArrayLike, focal_sets: FocalSets, rates: npt.ArrayLike) -> FloatArray:
+    """Weaken mass functions whose source is unreliable with a probability that depends on the truth.
+
+    With the rate a of an element, its plausibility p becomes 1 - (1 - a)(1 - p). With the same rate for all
+    elements that is what `discount` gives; of sets of several elements it is not.
+
+    Parameters
+    ----------
+    masses : array-like of shape (..., n_focal_sets)
+        The mass functions.
+    focal_sets : FocalSets
+        What the columns stand for; all subsets of the frame.
+    rates : array-like of shape (n_elements,)
+        The probability that the source is unreliable, between 0 and 1, for each element of the frame if that is
+        the truth.
+
+    Returns
+    -------
+    ndarray of shape (..., n_focal_sets)
+        The discounted masses.
+
+    References
+    ----------
+    Mercier et al. (2008).
+
+    Examples
+    --------
+    A source that says b, and misses a in one of ten cases:
+
+    >>> from evlearn.belief import FocalSets, contextual_discount
+    >>> contextual_discount([0, 0, 1.0, 0], FocalSets.full(["a", "b"]), [0.1, 0])
+    array([0. , 0. , 0.9, 0.1])
+    """
+    values = as_mass_array(masses, focal_sets)
+    given = np.asarray(rates, dtype=values.dtype)
+    if given.shape != (focal_sets.frame_size,) or not ((given >= 0) & (given <= 1)).all():
+        raise ValueError(
+            f"rates must hold {focal_sets.frame_size} numbers from 0 to 1, one for each element, got {rates!r}."
+        )
+    if not focal_sets.is_full:
+        raise ValueError("contextual_discount needs all subsets of the frame: take FocalSets.full, and `expand`.")
+    kept = np.where(focal_sets.membership, 1, 1 - given).prod(axis=1)
+    return mass_from_implicability(implicability(values, focal_sets) * kept, focal_sets)
 
 
 def condition(masses: npt.ArrayLike, focal_sets: FocalSets, on: SetLike, *, normalize: bool = True) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from evlearn.classify.annotations import Annotations
 from evlearn.classify.forest import EvidentialForestClassifier, masses_from_forest
+from evlearn.classify.fusion import FusionClassifier
 from evlearn.classify.knn import EvidentialKNNClassifier
 from evlearn.classify.neural import EvidentialNeuralClassifier
 from evlearn.classify.rbf import EvidentialRBFClassifier
@@ -13,6 +14,7 @@ __all__ = [
     "EvidentialKNNClassifier",
     "EvidentialNeuralClassifier",
     "EvidentialRBFClassifier",
+    "FusionClassifier",
     "LayerEvidence",
     "evidence_from_weights",
     "masses_from_forest",

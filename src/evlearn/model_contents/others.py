@@ -10,6 +10,7 @@ from evlearn.classify import (
     EvidentialKNNClassifier,
     EvidentialNeuralClassifier,
     EvidentialRBFClassifier,
+    FusionClassifier,
 )
 from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.leaves import Leaves
@@ -42,7 +43,7 @@ from evlearn.model_contents.contents import (
     listed,
 )
 from evlearn.partition import CredalPartition
-from evlearn.partition.estimators import predicted_partition
+from evlearn.partition.estimators import predicted_partition, predicts_masses, split_pipeline
 from evlearn.utils.stored_values import Check, array, check_length, flag, instance, number, optional, text, whole
 
 _SETS = instance(FocalSets)
@@ -160,6 +161,27 @@ def _agree_on_network(estimator: Any) -> None:
         check_length("weights_", estimator.weights_, (n_prototypes, n_classes))
         if estimator.focal_sets_ != sets_of_evidence(list(estimator.focal_sets_.frame)):
             raise ValueError("its sets must be those of weights of evidence")
+
+
+def _member(where: str, value: Any) -> None:
+    if not (predicts_masses(value) and hasattr(split_pipeline(value)[1], "classes_")):
+        raise ValueError(f"{where} must be an evidential classifier")
+
+
+def _agree_on_fusion(estimator: Any) -> None:
+    classes, members = estimator.classes_, estimator.estimators_
+    estimator._check_members()
+    check_length("reliabilities_", estimator.reliabilities_, (len(members), len(classes)))
+    if len(estimator.estimators) != len(members) or estimator.focal_sets_.frame_size != len(classes):
+        raise ValueError("its members, sets and classes_ do not agree")
+    if estimator.discounting == "contextual" and not estimator.focal_sets_.is_full:
+        raise ValueError("its sets must be all sets of classes")
+    for one in members:
+        check_features(one, estimator.n_features_in_)
+        if not np.isin(split_pipeline(one)[1].classes_, classes).all():
+            raise ValueError("a member knows other classes")
+    if estimator._family(np.zeros((1, estimator.n_features_in_))) != estimator.focal_sets_:
+        raise ValueError("its members speak of other sets")
 
 
 _CLASSIFIER: dict[str, Check] = N_FEATURES | {"classes_": labels, "focal_sets_": _SETS}
@@ -331,6 +353,13 @@ OTHERS = (
         _NETWORK | {"_network": instance(RBFParameters), "weights_": array(2)},
         DESCENT | {"scales_": array(1)},
         _agree_on_network,
+    ),
+    Contents(
+        FusionClassifier,
+        _CLASSIFIER | {"estimators_": listed(_member, fewest=1), "reliabilities_": array(2, low=0, high=1)},
+        FEATURE_NAMES,
+        _agree_on_fusion,
+        nested=frozenset({"estimators", "estimators_"}),
     ),
     Contents(
         ParsimoniousGaussianMixture,

@@ -40,6 +40,13 @@ def read_numbers(estimator: Any, X: Any, *, reset: bool, takes_gaps: bool = Fals
     return Numbers(data, True)
 
 
+def rows_of(X: Any, rows: Any) -> Any:
+    """Some rows of an array, a frame or a list."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[int(k)] for k in rows]
+
+
 def _advice(estimator: Any) -> str:
     if get_tags(estimator).input_tags.pairwise:
         return (
@@ -65,4 +72,4 @@ def _refuse_empty_columns(estimator: Any, data: FloatArray) -> None:
         )
 
 
-__all__ = ["Numbers", "read_numbers"]
+__all__ = ["Numbers", "read_numbers", "rows_of"]
