@@ -14,6 +14,7 @@ from evlearn.classify import (
     EvidentialKNNClassifier,
     EvidentialNeuralClassifier,
     EvidentialRBFClassifier,
+    FusionClassifier,
 )
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.conformal import ConformalClusterer
@@ -45,6 +46,7 @@ ESTIMATORS = [
     EvidentialKNNClassifier(),
     EvidentialNeuralClassifier(2, random_state=0),
     EvidentialRBFClassifier(2, random_state=0),
+    FusionClassifier([("near", EvidentialKNNClassifier())], cv=2),
     FDA(1),
     LocalFDA(1),
     KernelFDA(1),

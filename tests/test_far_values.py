@@ -13,6 +13,7 @@ from evlearn.classify import (
     EvidentialKNNClassifier,
     EvidentialNeuralClassifier,
     EvidentialRBFClassifier,
+    FusionClassifier,
 )
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.neighbors.search import find_neighbors, nearest_among
@@ -58,6 +59,7 @@ CLASSIFIERS = {
     "EvidentialKNNClassifier": lambda: EvidentialKNNClassifier(),
     "EvidentialNeuralClassifier": lambda: EvidentialNeuralClassifier(random_state=0),
     "EvidentialRBFClassifier": lambda: EvidentialRBFClassifier(random_state=0),
+    "FusionClassifier": lambda: FusionClassifier([("near", EvidentialKNNClassifier())]),
 }
 TRANSFORMERS = {
     "FDA": lambda: FDA(),
