@@ -139,3 +139,21 @@ def test_a_forest_is_needed(iris):
     X, _ = iris
     with pytest.raises(ValueError, match="forest must be a fitted forest of classification trees"):
         masses_from_forest(StandardScaler().fit(X), X)
+
+
+def test_doubtful_labels_teach_more_than_best_guesses():
+    random = np.random.default_rng(0)
+    y = random.integers(3, size=600)
+    X = random.normal(size=(600, 12))
+    X[:, :3] += 1.5 * np.eye(3)[y]
+    # Who doubts is wrong more often, and says so.
+    doubt = random.random(600)
+    guess = np.where(random.random(600) < doubt, random.integers(3, size=600), y)
+    plausibilities = np.where(np.eye(3)[guess] == 1, 1, doubt[:, None])
+    right = [
+        (
+            EvidentialForestClassifier(50, random_state=0).fit(X[:300], said[:300]).predict(X[300:]) == y[300:]
+        ).mean()
+        for said in (plausibilities, guess)
+    ]
+    assert right[0] > right[1] + 0.02

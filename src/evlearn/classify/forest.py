@@ -61,7 +61,7 @@ class EvidentialForestClassifier(EvidentialClassifier):
         Nodes with fewer samples are not divided. "auto": 2, 4, 8, 16 or 32, by the same log-loss.
     max_features : {"auto", "sqrt", "log2"} or float, default="auto"
         How many features a node looks at: the root or the logarithm of their number, or a share of them. "auto":
-        the root, or all of them where labels are given with doubt, so that fewer nodes follow a wrong label.
+        the root; where labels are given with doubt, the root or all of them, by the same log-loss.
     class_weight : "balanced", dict or None, default=None
         How much samples of each class count. "balanced": all classes alike. Labels must be crisp for that.
     n_jobs : int or None, default=None
@@ -169,18 +169,15 @@ class EvidentialForestClassifier(EvidentialClassifier):
         focal_sets, masses = _masses_of(labels)
         probabilities = pignistic(masses, focal_sets)
         crisp = bool((probabilities.max(axis=1) == 1).all())
-        forest = ExtraTreesRegressor(
-            self.n_estimators,
-            bootstrap=True,
-            max_features=self.max_features if self.max_features != "auto" else "sqrt" if crisp else 1.0,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-        )
         # With squared errors trees are those of Gini's index where labels are crisp. Others tell probabilities
         # apart, and not how sure people were; masses are small beside them, and only come along into the leaves.
         targets = masses[:, 1:] if crisp else np.hstack([probabilities, _SMALL * masses[:, 1:]])
-        forest.fit(rows, targets, self._weights(labels, sample_weight))
-        best = self._choose(forest, rows, probabilities, focal_sets)
+        weights = self._weights(labels, sample_weight)
+        tried = (self.max_features,) if self.max_features != "auto" else ("sqrt",) if crisp else ("sqrt", 1.0)
+        forests = (self._forest(max_features).fit(rows, targets, weights) for max_features in tried)
+        best = min(
+            (self._choose(forest, rows, probabilities, focal_sets) for forest in forests), key=lambda one: one.loss
+        )
         self._leaves, self.n_witnesses_, self.min_samples_split_ = best.leaves, best.n_witnesses, best.size
         self._surroundings, self._n_neighbors = BoxTree.of(rows), min(_NEIGHBORS, len(rows) - 1)
         self._reach = self._usual_distance()
@@ -200,6 +197,15 @@ class EvidentialForestClassifier(EvidentialClassifier):
 
     def _enter(self, data: FloatArray) -> FloatArray:
         return np.asarray(np.clip((data - self._centre) / self._unit, -_FARTHEST, _FARTHEST))
+
+    def _forest(self, max_features: Any) -> ExtraTreesRegressor:
+        return ExtraTreesRegressor(
+            self.n_estimators,
+            bootstrap=True,
+            max_features=max_features,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
 
     def _weights(self, labels: Labels, sample_weight: Any) -> FloatArray | None:
         if self.class_weight is None:
