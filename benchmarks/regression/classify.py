@@ -7,8 +7,8 @@ from evlearn import classify
 from .data import blobs
 
 PARAMETERS = {
-    "EvidentialKNNClassifier": {},
-    "EvidentialNeuralClassifier": {"max_iter": 20, "random_state": 0},
+    "EvidentialKNNClassifier": {"n_neighbors": 10, "alpha": 0.3},
+    "EvidentialNeuralClassifier": {"n_prototypes": 5, "max_iter": 20, "random_state": 0},
 }
 
 

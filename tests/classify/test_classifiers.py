@@ -46,7 +46,7 @@ def weights_are_counts_but(estimator):
         # As in scikit-learn's own: a sample of weight 2 is not drawn as two samples are.
         return {name: "trees are grown with bootstrap samples"}
     if isinstance(estimator, EvidentialKNNClassifier):
-        return {name: "scales are learned as exactly as tol says; with tol=1e-12 it passes, in test_weights.py"}
+        return {name: "scales are learned as exactly as tol says; with a small tol it passes, in test_weights.py"}
     return {name: "the draws of k-means differ; with init it passes, in test_weights.py"}
 
 

@@ -232,9 +232,9 @@ def test_doubtful_labels_say_more_than_forced_ones():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_neighbors": 0}, "n_neighbors must be a whole number of at least 1, got 0"),
+        ({"n_neighbors": 0}, "n_neighbors must be 'auto' or a whole number of at least 1, got 0"),
         ({"alpha": 1}, "alpha must be less than 1"),
-        ({"alpha": 0}, "alpha must be a number above 0"),
+        ({"alpha": 0}, "alpha must be 'auto' or a number above 0"),
         ({"gamma": -1.0}, "gamma must be above 0"),
         ({"gamma": [1.0, 2.0]}, r"gamma must have shape \(3,\)"),
         ({"loss_lambda": "belief"}, "loss_lambda must be 'pignistic' or a number"),

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the loss still changed:sklearn.e
 
 
 def test_scikit_learns_check_of_weights_passes_for_neighbours():
-    check_sample_weight_equivalence_on_dense_data("k-NN", EvidentialKNNClassifier(tol=1e-12))
+    check_sample_weight_equivalence_on_dense_data("k-NN", EvidentialKNNClassifier(10, alpha=0.3, tol=1e-12))
 
 
 @all_models

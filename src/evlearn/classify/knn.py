@@ -1,6 +1,7 @@
 """EvidentialKNNClassifier: each neighbour is a piece of evidence."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,19 +12,21 @@ from evlearn.blocks.sparse import SparseBlock
 from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.labels import Labels, read_share
+from evlearn.classify.leave_one_out import LeaveOneOut, Neighborhoods, Setting
 from evlearn.classify.metric_search import GivenDistances, MetricSearch
 from evlearn.classify.neighbor_evidence import first_scales, make_evidence
 from evlearn.classify.sample_weights import SampleWeights, nearest_by_weight, read_weights
 from evlearn.cluster.dissimilarities import check_dissimilarities
 from evlearn.partition import CredalPartition
-from evlearn.utils.convergence import Trace, publish_trace, whole_or_nothing
-from evlearn.utils.lbfgs import lower_by_lbfgs
+from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, Metric, NumbersLike
 from evlearn.utils.validation import check_flag, check_integer, check_real, check_shape
 
-_GRADIENT = 1e-9
 _FLOOR = 0.1
+#: What "auto" chooses from.
+_NUMBERS = (5, 10, 20, 40)
+_ALPHAS = (0.1, 0.3, 0.6, 0.95)
 
 
 class EvidentialKNNClassifier(EvidentialClassifier):
@@ -39,11 +42,13 @@ class EvidentialKNNClassifier(EvidentialClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, default=10
-        How many neighbours speak; all, if there are fewer training samples.
-    alpha : float, default=0.3
+    n_neighbors : "auto" or int, default="auto"
+        How many neighbours speak; all, if there are fewer training samples. "auto": 5, 10, 20 or 40, by which
+        training samples that are left out have the smallest log-loss.
+    alpha : "auto" or float, default="auto"
         What a neighbour at distance zero gives to its class, between 0 and 1. With 0.95, as in the papers, a
-        single neighbour nearly settles the matter, also where labels are noisy.
+        single neighbour nearly settles the matter, also where labels are noisy. "auto": 0.1, 0.3, 0.6 or 0.95, by
+        the same log-loss.
     gamma : float, array-like of shape (n_classes,) or None, default=None
         The scales: a neighbour of class k at distance d gives
         ``alpha * exp(-gamma_k**2 * d**2)``. With `optimize`, where learning begins. None is one over the root mean
@@ -71,6 +76,10 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
+    n_neighbors_ : int
+        How many neighbours speak.
+    alpha_ : float
+        What a neighbour at distance zero gives to its class.
     gamma_ : ndarray of shape (n_classes,) or (1,)
         The scales; a single one if labels are soft.
     focal_sets_ : FocalSets
@@ -128,9 +137,9 @@ class EvidentialKNNClassifier(EvidentialClassifier):
 
     def __init__(
         self,
-        n_neighbors: int = 10,
+        n_neighbors: int | Literal["auto"] = "auto",
         *,
-        alpha: float = 0.3,
+        alpha: float | Literal["auto"] = "auto",
         gamma: float | NumbersLike | None = None,
         optimize: bool = True,
         loss_lambda: float | Literal["pignistic"] = "pignistic",
@@ -182,7 +191,12 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         # Without a floor some classes learn that they reach everywhere, and nothing is unknown any more.
         floor = np.minimum(_FLOOR * usual / start, 1)
         with one_blas_thread():
-            trace = self._learn(labels, weights, start, floor)
+            asked = self._ask_each_other(labels, weights, start, floor)
+            limits: dict[str, Any] = {"optimize": self.optimize, "tol": self.tol, "max_iter": self.max_iter}
+            settings = self._settings()
+            chosen = settings[0] if len(settings) == 1 else asked.choose(settings, **limits)
+            trace = asked.learn(chosen, **limits)
+        self.n_neighbors_, self.alpha_ = chosen
         if self._precomputed:
             self._tree = GivenDistances(None)
         self.gamma_ = trace.state * start
@@ -191,8 +205,8 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         return self
 
     def _check_parameters(self) -> None:
-        check_integer("n_neighbors", self.n_neighbors, 1)
-        check_real("alpha", self.alpha, 0, 1, open_low=True)
+        check_integer("n_neighbors", self.n_neighbors, 1, or_auto=True)
+        check_real("alpha", self.alpha, 0, 1, open_low=True, or_auto=True)
         if self.alpha == 1:
             raise ValueError("alpha must be less than 1, got 1; one neighbour would silence all others.")
         check_integer("max_iter", self.max_iter, 1)
@@ -235,36 +249,37 @@ class EvidentialKNNClassifier(EvidentialClassifier):
             raise ValueError(f"gamma must be above 0 and finite, got {self.gamma!r}.")
         return np.full(n_scales, given)
 
-    def _learn(
-        self, labels: Labels, weights: SampleWeights | None, start: FloatArray, floor: FloatArray
-    ) -> Trace[FloatArray]:
-        """The factors by which the scales change from the start, which do not depend on units."""
-        share = read_share(self.loss_lambda, len(labels.classes))
-        targets = labels.targets(share)
+    def _settings(self) -> list[Setting]:
+        """What to choose from."""
+        numbers = [self.n_neighbors]
+        if isinstance(self.n_neighbors, str):
+            numbers = [number for number in _NUMBERS if number < self._n_samples] or [_NUMBERS[0]]
+        alphas = _ALPHAS if isinstance(self.alpha, str) else (self.alpha,)
+        return [Setting(int(number), float(alpha)) for number in numbers for alpha in alphas]
 
+    def _ask_each_other(
+        self, labels: Labels, weights: SampleWeights | None, start: FloatArray, floor: FloatArray
+    ) -> LeaveOneOut:
+        share = read_share(self.loss_lambda, len(labels.classes))
+        n_others = self._n_samples - 1
+
+        @cache
         def search(width: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
             return self._tree.nearest_others(width, n_jobs=self.n_jobs)
 
-        n_others, counts = len(targets) - 1, None
-        if weights is None:
-            neighbors, squares = search(min(self.n_neighbors, n_others))
-        else:
-            neighbors, squares, counts = nearest_by_weight(
-                search, n_others, self.n_neighbors, weights.total, weights.others_alike
-            )
+        widest = min(max(setting.n_neighbors for setting in self._settings()), n_others)
+
+        def nearest(number: int) -> Neighborhoods:
+            if weights is None:
+                neighbors, squares = search(widest)
+                return Neighborhoods(
+                    np.ascontiguousarray(neighbors[:, :number]), np.ascontiguousarray(squares[:, :number]), None
+                )
+            return Neighborhoods(*nearest_by_weight(search, n_others, number, weights.total, weights.others_alike))
+
         importance = None if weights is None else weights.total
-
-        def evaluate(factors: FloatArray) -> tuple[float, FloatArray]:
-            loss, slopes = self._evidence.loss(
-                neighbors, squares, factors * start, self.alpha, targets, share, counts, importance
-            )
-            return loss, slopes * start
-
-        ones = np.ones(len(start))
-        if not self.optimize:
-            return Trace(ones, [evaluate(ones)[0]], converged=True)
-        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "gradient_tol": _GRADIENT}
-        return lower_by_lbfgs(evaluate, ones, lower=floor, **limits)
+        targets = labels.targets(share), labels.targets(0)
+        return LeaveOneOut(self._evidence, nearest, *targets, share, importance, start, floor)
 
     def _masses(self, rows: Any) -> FloatArray:
         if isinstance(rows, SparseBlock) and isinstance(self._tree, BoxTree):
@@ -274,10 +289,10 @@ class EvidentialKNNClassifier(EvidentialClassifier):
             return self._tree.nearest_of(rows, width, n_jobs=self.n_jobs)
 
         if self._counts is None:
-            neighbors, squares = search(min(self.n_neighbors, self._n_samples))
-            return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha)
-        neighbors, squares, counts = nearest_by_weight(search, self._n_samples, self.n_neighbors, self._counts)
-        return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha, counts)
+            neighbors, squares = search(min(self.n_neighbors_, self._n_samples))
+            return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha_)
+        neighbors, squares, counts = nearest_by_weight(search, self._n_samples, self.n_neighbors_, self._counts)
+        return self._evidence.masses(neighbors, squares, self.gamma_, self.alpha_, counts)
 
 
 __all__ = ["EvidentialKNNClassifier"]

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from evlearn.classify.labels import Labels, read_share, singletons_and_frame
-from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of
+from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of, shares_of
 from evlearn.classify.prototype_networks import MOST, ENNLoss, ENNParameters
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import whole_or_nothing
@@ -16,6 +16,8 @@ from evlearn.utils.typing import FloatArray, RandomSeed
 from evlearn.utils.validation import check_flag, check_integer, check_real
 
 _BLUR = 0.1
+#: What "auto" means: samples for a prototype, and prototypes of a class.
+_SAMPLES, _OF_CLASS = 10, (2, 10)
 _FIRM = 30.0  # logits beyond are one or nothing
 
 
@@ -31,9 +33,9 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
 
     Parameters
     ----------
-    n_prototypes : int, default=5
-        The number of prototypes, for each class or in all. With two or three, a network may end with
-        all samples in one class.
+    n_prototypes : int or "auto", default="auto"
+        The number of prototypes, for each class or in all. "auto": one for ten samples, from two to ten for each
+        class. With two or three, a network may end with all samples in one class.
     per_class : bool, default=True
         Whether each class has prototypes of its own to begin with. Otherwise prototypes are spread over all
         samples, and begin with the shares of the classes around them.
@@ -58,7 +60,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         five more, and then a warning.
     max_iter : int, default=1000
         The largest number of iterations of a start.
-    tol : float, default=1e-4
+    tol : float, default=3e-3
         Ten iterations that together lower the loss by less than this share of it are the last.
     random_state : int, RandomState instance or None, default=None
         The seed of the starts.
@@ -114,7 +116,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
 
     def __init__(
         self,
-        n_prototypes: int = 5,
+        n_prototypes: int | Literal["auto"] = "auto",
         *,
         per_class: bool = True,
         loss_lambda: float | Literal["pignistic"] = "pignistic",
@@ -125,7 +127,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_init: int = 1,
         max_iter: int = 1000,
-        tol: float = 1e-4,
+        tol: float = 3e-3,
         random_state: RandomSeed = None,
     ) -> None:
         self.n_prototypes = n_prototypes
@@ -167,17 +169,17 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         return self
 
     def _check_parameters(self) -> None:
-        check_integer("n_prototypes", self.n_prototypes, 1)
+        check_integer("n_prototypes", self.n_prototypes, 1, or_auto=True)
         check_real("mu", self.mu, 0)
         for name in ("per_class", "optimize_prototypes"):
             check_flag(name, getattr(self, name))
         self._check_init("scales", "memberships", "strengths")
         super()._check_parameters()
 
-    def _make_loss(self, data: FloatArray, labels: Labels, shares: FloatArray | None) -> ENNLoss:
+    def _make_loss(self, data: FloatArray, labels: Labels, weights: FloatArray) -> ENNLoss:
         share = read_share(self.loss_lambda, len(labels.classes))
         fixed = not self.optimize_prototypes
-        return ENNLoss(data, labels.targets(share), share, float(self.mu), fixed, shares)
+        return ENNLoss(data, labels.targets(share), share, float(self.mu), fixed, shares_of(weights))
 
     def _start(
         self, data: FloatArray, labels: Labels, weights: FloatArray, random: np.random.RandomState
@@ -189,7 +191,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         elif self.per_class:
             prototypes, beta = self._centres_by_class(data, targets, weights, random)
         else:
-            prototypes, _ = centres_of(data, self.n_prototypes, weights, random)
+            prototypes, _ = centres_of(data, self._number(weights, targets), weights, random)
         squares, cells = cell_table(data, prototypes)
         cells *= weights[:, None]
         n_prototypes = len(prototypes)
@@ -203,14 +205,20 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         xi = np.zeros(n_prototypes) if strengths is None else np.clip(logit(strengths / MOST), -_FIRM, _FIRM)
         return ENNParameters(prototypes, eta, beta, xi)
 
+    def _number(self, weights: FloatArray, targets: FloatArray) -> int:
+        """The number of prototypes, for each class or in all."""
+        if not isinstance(self.n_prototypes, str):
+            return self.n_prototypes
+        n_classes = targets.shape[1]
+        of_class = int(np.clip(weights.sum() / (_SAMPLES * n_classes), *_OF_CLASS))
+        return of_class if self.per_class else of_class * n_classes
+
     def _centres_by_class(
         self, data: FloatArray, targets: FloatArray, weights: FloatArray, random: np.random.RandomState
     ) -> tuple[FloatArray, FloatArray]:
-        nearest = targets.argmax(axis=1)
+        nearest, number = targets.argmax(axis=1), self._number(weights, targets)
         groups = [k for k in range(targets.shape[1]) if (nearest == k).any()]
-        centres = [
-            centres_of(data[nearest == k], self.n_prototypes, weights[nearest == k], random)[0] for k in groups
-        ]
+        centres = [centres_of(data[nearest == k], number, weights[nearest == k], random)[0] for k in groups]
         owners = np.repeat(groups, [len(some) for some in centres])
         return np.concatenate(centres), np.eye(targets.shape[1])[owners] + _BLUR
 

@@ -86,7 +86,7 @@ class PrototypeClassifier(EvidentialClassifier):
     def _train(self, data: FloatArray, labels: Labels, weights: FloatArray) -> tuple[Trace[Any], bool]:
         """The best of all starts, and whether it has learned anything: if none has, there are some more."""
         random = check_random_state(self.random_state)
-        loss = self._make_loss(data, labels, None if np.ptp(weights) == 0 else weights / weights.sum())
+        loss = self._make_loss(data, labels, weights)
         trained: list[Trace[Any]] = []
         learned, given = False, not isinstance(self.init, str)
         n_init, most = (1, 1) if given else (self.n_init, self.n_init + _RESTARTS)
@@ -126,7 +126,7 @@ class PrototypeClassifier(EvidentialClassifier):
         """Parameters to begin with."""
         raise NotImplementedError
 
-    def _make_loss(self, data: FloatArray, labels: Labels, shares: FloatArray | None) -> Any:
+    def _make_loss(self, data: FloatArray, labels: Labels, weights: FloatArray) -> Any:
         """What is made small."""
         raise NotImplementedError
 
@@ -158,6 +158,11 @@ class PrototypeClassifier(EvidentialClassifier):
                 f"init must be 'kmeans' or a dict with the key 'prototypes' and, if you like, {list(others)}; got "
                 f"{self.init!r}."
             )
+
+
+def shares_of(weights: FloatArray) -> FloatArray | None:
+    """How much samples count, with sum one; None if all count alike."""
+    return None if np.ptp(weights) == 0 else weights / weights.sum()
 
 
 def centres_of(

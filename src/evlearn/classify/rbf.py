@@ -9,13 +9,17 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.classify.labels import Labels
-from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of
+from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of, shares_of
 from evlearn.classify.prototype_networks import RBFLoss, RBFParameters
 from evlearn.classify.weights_of_evidence import combine_evidence, sets_of_evidence
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.typing import FloatArray, RandomSeed
 from evlearn.utils.validation import check_integer, check_real
+
+#: What "auto" means: prototypes for each class, and the price of weights beside the likelihood of all samples.
+_OF_CLASS, _PRICE = 5, 0.1
+_RIDGE = 1e-3
 
 
 class EvidentialRBFClassifier(PrototypeClassifier):
@@ -32,9 +36,9 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     Parameters
     ----------
     n_prototypes : int or "auto", default="auto"
-        The number of prototypes; "auto" is two for each class.
-    l2 : float, default=1e-3
-        The price of squared weights: raise it for less evidence.
+        The number of prototypes; "auto" is five for each class.
+    l2 : float or "auto", default="auto"
+        The price of squared weights: raise it for less evidence. "auto" is 0.1 divided by the number of samples.
     standardize : bool, default=True
         Whether to measure distances in units of the standard deviation of each feature.
     init : "kmeans" or dict, default="kmeans"
@@ -48,7 +52,7 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         five more, and then a warning.
     max_iter : int, default=1000
         The largest number of iterations of a start.
-    tol : float, default=1e-4
+    tol : float, default=1e-3
         Ten iterations that together lower the loss by less than this share of it are the last.
     random_state : int, RandomState instance or None, default=None
         The seed of the starts.
@@ -105,13 +109,13 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         self,
         n_prototypes: int | Literal["auto"] = "auto",
         *,
-        l2: float = 1e-3,
+        l2: float | Literal["auto"] = "auto",
         standardize: bool = True,
         init: Mapping[str, ArrayLike] | Literal["kmeans"] = "kmeans",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_init: int = 1,
         max_iter: int = 1000,
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         random_state: RandomSeed = None,
     ) -> None:
         self.n_prototypes = n_prototypes
@@ -167,12 +171,13 @@ class EvidentialRBFClassifier(PrototypeClassifier):
 
     def _check_parameters(self) -> None:
         check_integer("n_prototypes", self.n_prototypes, 1, or_auto=True)
-        check_real("l2", self.l2, 0)
+        check_real("l2", self.l2, 0, or_auto=True)
         self._check_init("scales", "weights")
         super()._check_parameters()
 
-    def _make_loss(self, data: FloatArray, labels: Labels, shares: FloatArray | None) -> RBFLoss:
-        return RBFLoss(data, labels.plausibilities(), float(self.l2), shares)
+    def _make_loss(self, data: FloatArray, labels: Labels, weights: FloatArray) -> RBFLoss:
+        price = _PRICE / float(weights.sum()) if isinstance(self.l2, str) else float(self.l2)
+        return RBFLoss(data, labels.plausibilities(), price, shares_of(weights))
 
     def _start(
         self, data: FloatArray, labels: Labels, weights: FloatArray, random: np.random.RandomState
@@ -188,14 +193,17 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         )
         parts = self._given("weights", (len(prototypes), len(labels.classes)))
         if parts is None:
-            active, roots = np.exp(-(gamma**2) * squares / 2), np.sqrt(weights)[:, None]
-            parts = np.linalg.lstsq(roots * active, roots * labels.targets(0), rcond=None)[0]
+            # Least squares, with a little ridge: else bumps that are nearly the same get huge weights.
+            active = np.exp(-(gamma**2) * squares / 2)
+            ridge = _RIDGE * weights.sum() * np.eye(len(prototypes))
+            products = (active.T * weights) @ active + ridge
+            parts = np.linalg.solve(products, (active.T * weights) @ labels.targets(0))
         return RBFParameters(prototypes, gamma, parts)
 
     def _centres(
         self, data: FloatArray, labels: Labels, weights: FloatArray, random: np.random.RandomState
     ) -> FloatArray:
-        n_prototypes = 2 * len(labels.classes) if isinstance(self.n_prototypes, str) else self.n_prototypes
+        n_prototypes = _OF_CLASS * len(labels.classes) if isinstance(self.n_prototypes, str) else self.n_prototypes
         prototypes, cells = centres_of(data, n_prototypes, weights, random)
         # One sample is no evidence about its surroundings, unless it counts for several.
         crowded = np.bincount(cells, np.ceil(weights), minlength=len(prototypes)) > 1

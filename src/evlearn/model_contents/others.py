@@ -322,6 +322,8 @@ OTHERS = (
             "_tree": instance(BoxTree, MetricSearch, GivenDistances),
             "_n_samples": whole(1),
             "gamma_": array(1, low=0),
+            "n_neighbors_": whole(1),
+            "alpha_": number(0, 1),
         },
         DESCENT | {"_gaps": optional(instance(Gaps)), "_counts": optional(array(1, low=0))},
         _agree_on_evidence,

@@ -69,7 +69,7 @@ def cross_val_mass(
     >>> from evlearn.model_selection import cross_val_mass
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> partition = cross_val_mass(EvidentialKNNClassifier(), X, y)
+    >>> partition = cross_val_mass(EvidentialKNNClassifier(10, alpha=0.3), X, y)
     >>> sure = partition.verdict().sure
     >>> (partition.to_hard() == y)[sure].mean() > (partition.to_hard() == y)[~sure].mean()
     np.True_

@@ -1,0 +1,102 @@
+"""Classifiers with their defaults beside their own best setting, in the folds of the study of classifiers.
+
+``python -m benchmarks.studies.answers.classifier_defaults [design] [judged] [--write]``
+
+For each set, the accuracy with defaults, and the best accuracy of a small grid of settings. The best is chosen by
+the test folds, so that chance flatters it. Defaults were chosen on the sets of *design*, out of 32 settings of
+neighbours (with four criteria of choice), 23 of the network of supports and 30 of the network of weights.
+"""
+
+import warnings
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from benchmarks.common import command_line, record
+from benchmarks.studies.answers.classifiers import DATA, FOLDS, load, scaled
+from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+
+NAME = "answers_classifier_defaults"
+TOLERANCE = 0.02
+
+
+def neighbours(**options):
+    return scaled(EvidentialKNNClassifier(**options))
+
+
+def network(**options):
+    return EvidentialNeuralClassifier(random_state=0, **options)
+
+
+def radial(**options):
+    return EvidentialRBFClassifier(random_state=0, **options)
+
+
+def grids(n_classes):
+    """For each classifier, what makes it and its settings; the first is the default."""
+    return {
+        "evidential neighbours": (
+            neighbours,
+            [{}, *({"n_neighbors": k, "alpha": alpha} for k in (5, 10, 20, 40) for alpha in (0.1, 0.3, 0.95))],
+        ),
+        "evidential network": (
+            network,
+            [{}, *({"n_prototypes": number, "mu": mu} for number in (2, 5, 10) for mu in (0, 1e-3))],
+        ),
+        "evidential radial": (
+            radial,
+            [
+                {},
+                *(
+                    {"n_prototypes": number * n_classes, "l2": price}
+                    for number in (2, 5)
+                    for price in (1e-4, 1e-3, 1e-2)
+                ),
+            ],
+        ),
+    }
+
+
+def accuracy(model, X, y):
+    """The share of samples that the fold which has not seen them gives to the right class."""
+    right = np.zeros(len(y), dtype=bool)
+    for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y):
+        right[test] = clone(model).fit(X[train], y[train]).predict(X[test]) == y[test]
+    return float(right.mean())
+
+
+def compared(name):
+    """The accuracy of each classifier with its defaults, and with the best setting of its grid."""
+    X, y = load(name)
+    found = {}
+    for method, (make, settings) in grids(int(y.max()) + 1).items():
+        default, *others = (accuracy(make(**options), X, y) for options in settings)
+        best = max([default, *others])
+        found[method] = {
+            "default": default,
+            "best": best,
+            "setting": settings[[default, *others].index(best)],
+            "within": default >= best - TOLERANCE,
+        }
+    return found
+
+
+def main():
+    reader = command_line.parser(__doc__)
+    reader.add_argument("parts", nargs="*", choices=[[], *DATA], help="both if none is named")
+    reader.add_argument("--write", action="store_true", help=f"write to results/{NAME}.json")
+    given = reader.parse_args()
+    warnings.simplefilter("ignore")
+    found = {}
+    for part in given.parts or DATA:
+        found[part] = {}
+        for name in DATA[part]:
+            found[part][name] = compared(name)
+            command_line.show(name, found[part][name])
+    if given.write:
+        record.write(NAME, found)
+
+
+if __name__ == "__main__":
+    main()
