@@ -3,20 +3,22 @@ Figures of the lecture on evidential machine learning
 =====================================================
 
 Thierry Denœux's lecture *ML01: Evidential machine learning* (Compiègne, 2021) begins with belief functions and
-ends with clustering. These are its examples and figures about both; classifiers, in between, are not here. Its
-data about wheat seeds cannot be shipped, so that wines stand in for them: 178 wines from three growers.
+ends with clustering; classifiers are in between. These are its examples and figures about all three. Its data
+about wheat seeds cannot be shipped, so that wines stand in for them: 178 wines from three growers.
 """
 
 import matplotlib.pyplot as plt
-from sklearn.datasets import load_wine
+import numpy as np
+from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from evlearn import CredalPartition
 from evlearn.belief import FocalSets, MassFunction
+from evlearn.classify import EvidentialNeuralClassifier
 from evlearn.cluster import ECM, EVCLUS
 from evlearn.datasets import load_butterfly
-from evlearn.plotting import CredalPartitionDisplay, MassesDisplay, ShepardDisplay
+from evlearn.plotting import CredalPartitionDisplay, MassContourDisplay, MassesDisplay, ShepardDisplay
 
 # %%
 # Road scene analysis
@@ -55,6 +57,31 @@ other = MassFunction(frame, {"G,R": 0.8, "G,R,T,O,S": 0.2})
 print(f"conflict {lidar.conflict(other):.2f}")
 combined = lidar.combine(other, "dempster")
 print({name: f"{14 * combined[name]:.0f}/14" for name in combined})
+
+# %%
+# An evidential neural network on Iris
+# ------------------------------------
+#
+# The slides show what the network says over the plane of two features: the mass on each class, the mass on Ω, and
+# the plausibility of each class. Which features they are is not in the text that we have; these are the petals.
+# Each class has the mass where its samples are. Far from all of them it goes to Ω, so that there every class is
+# plausible. The loss is that of the slides, which compares plausibilities with labels.
+
+iris = load_iris()
+petals, names = iris.data[:, 2:], iris.target_names[iris.target]
+network = EvidentialNeuralClassifier(2, loss_lambda=1, standardize=False, tol=1e-4, random_state=0)
+network.fit(petals, names)
+pictures = [("mass", label) for label in network.focal_sets_.labels[1:]]
+pictures += [("plausibility", label) for label in network.focal_sets_.labels[1:4]]
+figure, grid = plt.subplots(2, 4, figsize=(14, 6.4), layout="constrained", sharex=True, sharey=True)
+for axes, (of, label) in zip(grid.flat, pictures, strict=False):
+    MassContourDisplay.from_estimator(
+        network, petals, of=of, sets=[label], eps=0.6, levels=np.arange(0.1, 1, 0.2), ax=axes, legend=False
+    )
+    axes.set(xlabel="petal length (cm)", ylabel="petal width (cm)")
+    axes.label_outer()
+grid.flat[-1].set_axis_off()
+plt.show()
 
 # %%
 # Butterfly dataset
