@@ -17,7 +17,7 @@ from evlearn.classify import (
     FusionClassifier,
 )
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
-from evlearn.conformal import ConformalClusterer
+from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
@@ -39,6 +39,7 @@ ESTIMATORS = [
     ECMdd(2, random_state=0),
     EKNNClus(10, random_state=0),
     ConformalClusterer(ECM(2, random_state=0), n_replications=2, random_state=0),
+    UnseenClassDetector(EvidentialKNNClassifier(), cv=2, random_state=0),
     CredalEnsemble([ECM(2, random_state=0)], random_state=0),
     ParsimoniousGaussianMixture(2, covariance_models="EII", random_state=0),
     NNEVCLUS(2, max_iter=3, init="random", random_state=0),

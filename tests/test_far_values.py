@@ -18,6 +18,7 @@ from evlearn.classify import (
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.neighbors.search import find_neighbors, nearest_among
 from evlearn.cluster.pairwise.irqp import rows_against
+from evlearn.conformal import UnseenClassDetector
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
@@ -56,6 +57,7 @@ WITH_OUTLIERS = [
 ]
 CLASSIFIERS = {
     "EvidentialForestClassifier": lambda: EvidentialForestClassifier(20, random_state=0),
+    "UnseenClassDetector": lambda: UnseenClassDetector(EvidentialKNNClassifier(), cv=2, random_state=0),
     "EvidentialKNNClassifier": lambda: EvidentialKNNClassifier(),
     "EvidentialNeuralClassifier": lambda: EvidentialNeuralClassifier(random_state=0),
     "EvidentialRBFClassifier": lambda: EvidentialRBFClassifier(random_state=0),

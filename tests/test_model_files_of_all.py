@@ -43,7 +43,7 @@ from evlearn.classify import (
     FusionClassifier,
 )
 from evlearn.cluster import CCM, ECM, EVCLUS, MergedMixture
-from evlearn.conformal import ConformalClusterer
+from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
 from evlearn.mixture import ParsimoniousGaussianMixture
@@ -72,6 +72,7 @@ MODELS = {
     "ensemble": CredalEnsemble([KMeans(4), ECM(4), GaussianMixture(4, covariance_type="tied")], random_state=0),
     "ensemble of one kind": CredalEnsemble(KMeans(6), n_members=3, n_clusters=4, rule="dempster", random_state=0),
     "ensemble of pipelines": CredalEnsemble([make_pipeline(StandardScaler(), ECM(4)), KMeans(4)], random_state=0),
+    "unseen classes": UnseenClassDetector(EvidentialForestClassifier(5), cv=2, random_state=0),
     "conformal": ConformalClusterer(KMeans(4), n_replications=3, random_state=0),
     "conformal pipeline": ConformalClusterer(
         make_pipeline(PCA(1), GaussianMixture(3)), n_replications=3, random_state=0
@@ -319,7 +320,7 @@ def test_all_that_a_fit_learns_is_written_or_about_the_training_set(name):
     model = quietly(MODELS[name], X, y)
     contents = model_contents.ESTIMATORS[type(model).__name__]
     known = {*contents.required, *contents.others, *model_contents.OF_TRAINING_OBJECTS, *model.get_params()}
-    of_members = {"clusterers_", "partitions_", "estimator_"}  # made again, or about the training set
+    of_members = {"clusterers_", "partitions_", "estimator_", "weights_"}  # made again, or about the training set
     of_samples = {"p_values_", "outlier_p_values_", "doubt_"}
     assert vars(model).keys() <= known | of_members | of_samples
 

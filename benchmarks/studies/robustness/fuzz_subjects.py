@@ -38,7 +38,7 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
 )
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
-from evlearn.conformal import ConformalClusterer
+from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, PCCA, KernelFDA, KernelPCCA, LocalFDA
@@ -111,6 +111,7 @@ MODELS = {
         CredalEnsemble([make_pipeline(StandardScaler(), ECM(2)), KMeans(2)], rule="dempster", random_state=0),
         X,
     ),
+    "UnseenClassDetector": (UnseenClassDetector(EvidentialKNNClassifier(3), cv=2, random_state=0), X),
     "ConformalClusterer": (ConformalClusterer(KMeans(2), n_replications=2, n_neighbors=3, random_state=0), X),
     "SimpleImputer": (SimpleImputer(add_indicator=True), GAPS),
     "KNNImputer": (KNNImputer(n_neighbors=2), GAPS),

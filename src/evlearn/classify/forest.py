@@ -17,6 +17,7 @@ from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.box_tree import BoxTree
 from evlearn.classify.labels import Labels, singletons_and_frame
 from evlearn.classify.leaves import Leaves
+from evlearn.classify.units import in_units, usual_values
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import split_pipeline, with_names_of
 from evlearn.utils.convergence import whole_or_nothing
@@ -30,10 +31,6 @@ _NEIGHBORS = 5
 #: The unit of masses among what trees predict.
 _SMALL = 1e-3
 _LEAST = 1e-300
-#: The share of values at each end that say nothing about the unit of a feature.
-_FAR_OUT = 0.01
-#: Trees compare in single precision.
-_FARTHEST = 1e30
 
 
 class EvidentialForestClassifier(EvidentialClassifier):
@@ -164,7 +161,7 @@ class EvidentialForestClassifier(EvidentialClassifier):
         """
         self._check_parameters()
         data, labels = self._read_training(X, y)
-        self._centre, self._unit = _usual_values(data)
+        self._centre, self._unit = usual_values(data)
         rows = self._enter(data)
         focal_sets, masses = _masses_of(labels)
         probabilities = pignistic(masses, focal_sets)
@@ -196,7 +193,7 @@ class EvidentialForestClassifier(EvidentialClassifier):
             check_real("reach", self.reach, 0, 1, open_low=True)
 
     def _enter(self, data: FloatArray) -> FloatArray:
-        return np.asarray(np.clip((data - self._centre) / self._unit, -_FARTHEST, _FARTHEST))
+        return in_units(data, self._centre, self._unit)
 
     def _forest(self, max_features: Any) -> ExtraTreesRegressor:
         return ExtraTreesRegressor(
@@ -313,16 +310,6 @@ def masses_from_forest(
     leaves = Leaves.of(last.estimators_, len(sets) - 1, prior_strength)
     masses = witnessed(leaves.said(rows), sets, n_witnesses)
     return with_names_of(X, CredalPartition(masses, sets, validate=False))
-
-
-def _usual_values(data: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The mean and the standard deviation of features, without the values that lie farthest out."""
-    low = np.quantile(data, _FAR_OUT, axis=0, method="higher")
-    high = np.quantile(data, 1 - _FAR_OUT, axis=0, method="lower")
-    inner = np.clip(data, low, high)
-    spread = inner.std(axis=0)
-    spread = np.where(spread > 0, spread, np.ptp(data, axis=0))  # or else only a few values differ at all
-    return inner.mean(axis=0), np.where(spread > 0, spread, 1)
 
 
 def _masses_of(labels: Labels) -> tuple[FocalSets, FloatArray]:

@@ -1,6 +1,7 @@
-"""Sets of clusters with a coverage that one asks for, around any clusterer."""
+"""Answers with a promise, around any estimator: sets of clusters, and classes that nobody has seen."""
 
 from evlearn.conformal.conformal_clusterer import ConformalClusterer
 from evlearn.conformal.kinds_of_doubt import KindsOfDoubt
+from evlearn.conformal.unseen_classes import UnseenClassDetector
 
-__all__ = ["ConformalClusterer", "KindsOfDoubt"]
+__all__ = ["ConformalClusterer", "KindsOfDoubt", "UnseenClassDetector"]

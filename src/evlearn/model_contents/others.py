@@ -18,9 +18,10 @@ from evlearn.classify.metric_search import GivenDistances, MetricSearch
 from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence
 from evlearn.classify.prototype_networks import ENNParameters, RBFParameters
 from evlearn.classify.weights_of_evidence import sets_of_evidence
-from evlearn.conformal import ConformalClusterer
+from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.conformal.outliers import Remoteness
 from evlearn.conformal.p_values import Scores
+from evlearn.conformal.strangeness import QUESTIONS, Strangeness
 from evlearn.conformal.support import Speaker
 from evlearn.ensemble import CredalEnsemble
 from evlearn.ensemble.credal_ensemble import EnsembleModel
@@ -257,6 +258,35 @@ def _agree_on_sets(estimator: Any) -> None:
     check_length("known", remote.known, (len(remote.known), estimator._seen(somewhere).shape[1]))
 
 
+def _make_detector(estimator: Any, learned: dict[str, Any]) -> Any:
+    for name, value in learned.items():
+        setattr(estimator, name, value)
+    estimator.estimator_ = estimator._strangeness.classifier
+    estimator.weights_ = dict(zip(QUESTIONS, estimator._weights.tolist(), strict=True))
+    return estimator
+
+
+def _agree_on_strangeness(estimator: Any) -> None:
+    estimator._check_parameters()
+    known, n_features = estimator._strangeness, estimator.n_features_in_
+    for one in (known.classifier, known.evidence):
+        check_features(one, n_features)
+    for name in ("centre", "unit"):
+        check_length(name, getattr(known, name), (n_features,))
+    check_length("within", known.within, (n_features, n_features))
+    check_length("usual", estimator._usual, (len(estimator._scores), len(QUESTIONS)))
+    check_length("weights", estimator._weights, (len(QUESTIONS),))
+    n_samples = len(known.spacing)
+    for tree in (known.samples, known.whitened):
+        check_length("rows", _told_by_tree(tree)["rows"], (n_samples, n_features))
+    if not n_samples or not len(estimator._scores) or (np.diff(estimator._usual, axis=0) < 0).any():
+        raise ValueError("it has no usual samples to compare with, in ascending order")
+    said = predicted_partition(known.classifier, np.zeros((1, n_features))).focal_sets
+    names = [str(one) for one in estimator.classes_]
+    if said.frame_size != len(names) or said.with_names(names) != estimator.focal_sets_:
+        raise ValueError("its classifier and classes_ do not agree")
+
+
 _SORTED = array(1, low=-np.inf, finite=False)
 
 
@@ -301,6 +331,20 @@ PARTS = [
         nested=True,
     ),
     Part(Speaker, {"estimator": _estimator, "known": instance(type(None)), "n_neighbors": whole(1)}, nested=True),
+    Part(
+        Strangeness,
+        {
+            "classifier": _estimator,
+            "evidence": instance(EvidentialKNNClassifier),
+            "centre": array(1),
+            "unit": _UNITS,
+            "within": array(2),
+            "samples": instance(BoxTree),
+            "whitened": instance(BoxTree),
+            "spacing": array(1),
+        },
+        nested=True,
+    ),
     Part(Scores, {"values": _scores, "n_samples": whole(1)}),
     Part(
         Remoteness,
@@ -406,6 +450,21 @@ OTHERS = (
         _agree_on_sets,
         nested=frozenset({"estimator"}),
         made=_make_conformal,
+    ),
+    Contents(
+        UnseenClassDetector,
+        _CLASSIFIER
+        | {
+            "_strangeness": instance(Strangeness),
+            "_usual": array(2),
+            "_weights": array(1, low=0, high=SHARES),
+            "_scores": _scores,
+            "n_rehearsals_": whole(),
+        },
+        FEATURE_NAMES,
+        _agree_on_strangeness,
+        nested=frozenset({"estimator"}),
+        made=_make_detector,
     ),
 )
 

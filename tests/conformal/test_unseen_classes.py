@@ -1,0 +1,173 @@
+"""Classes that nobody has seen: the rate of false alarms, what is found, rehearsals, verdicts and shift."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evlearn import CredalPartition
+from evlearn.classify import (
+    EvidentialForestClassifier,
+    EvidentialKNNClassifier,
+    EvidentialNeuralClassifier,
+    EvidentialRBFClassifier,
+)
+from evlearn.conformal import UnseenClassDetector
+from evlearn.conformal.strangeness import QUESTIONS, surprise, weigh_questions
+
+SMALL = EvidentialForestClassifier(20, n_witnesses=1, min_samples_split=2, reach=None)
+CLASSIFIERS = [
+    SMALL,
+    EvidentialKNNClassifier(),
+    EvidentialNeuralClassifier(2, max_iter=200),
+    EvidentialRBFClassifier(max_iter=300),
+    make_pipeline(StandardScaler(), LogisticRegression()),
+]
+
+
+def groups(n_samples, random_state, centers=4):
+    places = np.random.default_rng(0).uniform(-9, 9, size=(centers, 3))
+    return make_blobs(n_samples, centers=places, cluster_std=2.5, random_state=random_state)
+
+
+@parametrize_with_checks([UnseenClassDetector(EvidentialKNNClassifier(3), cv=2, random_state=0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda one: type(one).__name__)
+def test_false_alarms_are_not_more_than_asked_for_and_strangers_are_found(classifier):
+    X, y = groups(1200, 1)
+    known = y[:600] != 3
+    for rate in (0.05, 0.2):
+        model = UnseenClassDetector(classifier, false_alarm_rate=rate, random_state=0)
+        model.fit(X[:600][known], y[:600][known])
+        alarms, strange = model.is_unseen(X[600:]), y[600:] == 3
+        # 450 new samples of known classes, and as many training samples: three standard deviations.
+        assert rate / 3 < alarms[~strange].mean() < rate + 3 * np.sqrt(2 * rate * (1 - rate) / 450)
+        assert alarms[strange].mean() > 2 * rate
+
+
+@pytest.mark.slow
+def test_a_digit_that_was_never_shown_is_found():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    train, new = order[:900], order[900:]
+    train = train[y[train] != 4]
+    model = UnseenClassDetector(SMALL, random_state=0).fit(X[train], y[train])
+    assert model.n_rehearsals_ == 9
+    alarms, strange = model.is_unseen(X[new]), y[new] == 4
+    assert 0.02 < alarms[~strange].mean() < 0.08
+    assert alarms[strange].mean() > 0.7
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = groups(300, 0)
+    return UnseenClassDetector(SMALL, random_state=0).fit(X, y)
+
+
+def test_verdicts_call_the_same_samples_outliers(fitted):
+    X = np.random.default_rng(1).uniform(-25, 25, size=(200, 3))
+    alarms = fitted.is_unseen(X)
+    assert 0 < alarms.mean() < 1
+    partition = fitted.predict_mass(X)
+    np.testing.assert_array_equal(partition.verdict().outlier, alarms)
+    np.testing.assert_allclose(partition.masses.sum(axis=1), 1)
+    np.testing.assert_array_equal(fitted.predict_set(X).any(axis=1), ~alarms)
+    assert set(fitted.predict(X)) <= set(fitted.classes_)  # the least implausible of the known ones
+
+
+def test_far_samples_have_the_smallest_p_value(fitted):
+    far = np.array([[1e3, 0, 0], [-1e9, 1e9, 0], [1e100, 0, 1]])
+    np.testing.assert_allclose(fitted.p_values(far), 1 / 301)
+
+
+def test_samples_that_arrive_one_at_a_time_have_the_same_p_values(fitted):
+    X, _ = groups(40, 5)
+    np.testing.assert_array_equal(fitted.p_values(X), [fitted.p_values(row[None])[0] for row in X])
+
+
+def test_a_shift_is_noticed_and_none_is_not(fitted):
+    X, _ = groups(200, 7)
+    assert fitted.shift_p_value(X) > 0.001
+    assert fitted.shift_p_value(X + 4.0) < 1e-6
+
+
+def test_the_same_seed_gives_the_same_bits_whatever_n_jobs():
+    X, y = groups(150, 2)
+    one, two = (
+        UnseenClassDetector(EvidentialKNNClassifier(), n_jobs=n, random_state=3).fit(X, y).p_values(X + 0.5)
+        for n in (None, 2)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+def test_names_of_classes_and_searches():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = UnseenClassDetector(EvidentialKNNClassifier(), random_state=0).fit(X, names)
+    assert model.predict_mass(X).focal_sets.names == ("setosa", "versicolor", "virginica")
+    assert (model.predict(X) == names).mean() > 0.9
+    assert sum(model.weights_.values()) == pytest.approx(1)
+    search = GridSearchCV(model, {"estimator__n_neighbors": [3, 9]}, cv=3).fit(X, names)
+    assert search.predict_mass(X[:2]).n_samples == 2 if hasattr(search, "predict_mass") else True
+
+
+def test_two_classes_cannot_be_rehearsed_and_all_questions_count_alike():
+    X, y = groups(60, 0, centers=2)
+    model = UnseenClassDetector(EvidentialKNNClassifier(), random_state=0).fit(X, y)
+    assert model.n_rehearsals_ == 0
+    np.testing.assert_allclose(list(model.weights_.values()), 1 / len(QUESTIONS))
+
+
+numbers = st.lists(st.floats(-5, 5), min_size=2, max_size=20)
+
+
+@given(usual=numbers, new=numbers)
+@settings(deadline=None, max_examples=50)
+def test_surprise_grows_with_strangeness_and_is_valid_in_order(usual, new):
+    sorted_ones, asked = np.sort(usual)[:, None], np.sort(new)[:, None]
+    said = surprise(asked, sorted_ones)[:, 0]
+    assert (np.diff(said) >= 0).all()
+    assert (said >= 0).all()
+    # Among the usual ones, at most a share p has a p-value of p or less.
+    shares = np.exp(-surprise(sorted_ones, sorted_ones, among=True)[:, 0])
+    assert all((shares <= p + 1e-9).mean() <= p + 1e-9 for p in shares)
+
+
+def test_questions_that_tell_strangers_count_most():
+    random = np.random.default_rng(0)
+    others, strangers = random.exponential(size=(2, 400, len(QUESTIONS)))
+    strangers[:, 2] += 3
+    weights = weigh_questions([(strangers, others)])
+    assert weights.argmax() == 2
+    assert weights.min() >= 0
+    assert weights.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (UnseenClassDetector(false_alarm_rate=0), "false_alarm_rate must be"),
+        (UnseenClassDetector(false_alarm_rate=0.7), "false_alarm_rate must be"),
+        (UnseenClassDetector(cv=1), "cv must be a whole number of at least 2"),
+    ],
+)
+def test_errors_name_the_parameter(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit([[0.0], [1.0]], [0, 1])
+
+
+def test_labels_with_doubt_are_refused():
+    X, y = groups(30, 0)
+    with pytest.raises(ValueError, match="y must be one class for each sample"):
+        UnseenClassDetector().fit(X, CredalPartition.from_fuzzy(np.eye(4)[y]))
