@@ -1,0 +1,86 @@
+"""Classifiers: with other classifiers, classes that were never shown, and labels with doubt."""
+
+import math
+
+from .tables import provenance, table
+
+FIGURES = {
+    "accuracy": "accuracy",
+    "log_loss": "log-loss",
+    "aurc": "AURC",
+    "augrc": "AUGRC",
+    "u65": "u65",
+    "size": "set size",
+    "covers": "covers",
+}
+FOREST, RIVAL = "evidential forest", "calibrated forest"
+UNSEEN = ("detector", "forest", "outlier factor", "distance", "evidential neighbours", "false", "found")
+
+
+def parts(read):
+    """Texts of the page."""
+    compared, unseen = read("answers_classifiers"), read("answers_unseen")
+    labels = read("answers_doubtful_labels")
+    return {
+        "means": means(compared["judged"]),
+        "duel": duel(compared["judged"]),
+        "compared": provenance(compared),
+        "unseen": strangers(unseen),
+        "unseen_made": provenance(unseen),
+        "labels": doubtful(labels),
+        "labels_made": provenance(labels),
+    }
+
+
+def means(judged):
+    """Means over the judged sets, the best of each column in bold."""
+    methods = list(next(iter(judged.values())))
+    values = {
+        one: {key: sum(each[one].get(key, math.nan) for each in judged.values()) / len(judged) for key in FIGURES}
+        for one in methods
+    }
+    best = {
+        key: (min if key in ("log_loss", "aurc", "augrc") else max)(
+            one[key] for one in values.values() if one[key] == one[key]
+        )
+        for key in FIGURES
+        if key not in ("size", "covers")
+    }
+    rows = [[name, *(shown(one[key], best.get(key)) for key in FIGURES)] for name, one in values.items()]
+    return table(["mean of ten sets", *FIGURES.values()], rows)
+
+
+def duel(judged):
+    """The evidential forest beside the calibrated one, set by set."""
+    rows = []
+    for name, each in judged.items():
+        ours, theirs = each[FOREST], each[RIVAL]
+        rows.append([name, *(f"{ours[key]:.4f} / {theirs[key]:.4f}" for key in ("accuracy", "aurc", "u65"))])
+    return table(["data", "accuracy", "AURC", "u65"], rows)
+
+
+def strangers(found):
+    """Areas under the curve, and alarms at 5 %."""
+    rows = []
+    for part in ("named", "judged"):
+        for name, each in found[part].items():
+            best = max(each[key] for key in UNSEEN[:-2])
+            rows.append([name, *(shown(each[key], best if key not in UNSEEN[-2:] else None) for key in UNSEEN)])
+    return table(["data", *UNSEEN], rows)
+
+
+def doubtful(found):
+    """Accuracies: learned from masses, from best guesses, and from weights."""
+    people, experts = found["people"], found["experts"]
+    rows = [
+        [name, f"{experts['mean'][name]:.3f}", *(f"{each[name]['accuracy']:.3f}" for each in people.values())]
+        for name in experts["mean"]
+    ]
+    return table(["learns from", "experts", *(name.replace("dog", "Dog-") for name in people)], rows)
+
+
+def shown(value, best):
+    """A figure, in bold if it is the best; nothing for one that is not there."""
+    if value != value:
+        return None
+    return f"**{value:.3f}**" if value == best else f"{value:.3f}"
