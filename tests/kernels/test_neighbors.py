@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import approx_fprime
 
 from evlearn.classify.box_tree import BoxTree
 from evlearn.kernels import neighbor_loss
@@ -58,34 +57,46 @@ def test_a_large_offset_costs_no_digits():
         np.testing.assert_array_equal(one, two)
 
 
-def loss_in_numpy(classes, squares, gamma, alpha, share, targets):
+UNWEIGHTED = (np.empty((0, 0)), np.empty(0))
+
+
+def loss_in_numpy(classes, squares, gamma, alpha, share, targets, counts, importance):
     supports = alpha * np.exp(-(gamma**2)[classes] * squares)
-    weights = np.stack([-(np.log1p(-supports) * (classes == k)).sum(axis=1) for k in range(len(gamma))], axis=1)
+    said_by = -counts * np.log1p(-supports)
+    weights = np.stack([(said_by * (classes == k)).sum(axis=1) for k in range(len(gamma))], axis=1)
     powers = np.exp(weights)
     said = (powers - 1 + share) / (powers.sum(axis=1, keepdims=True) - len(gamma) + 1)
-    return 0.5 * ((said - targets) ** 2).sum()
+    return 0.5 * (importance[:, None] * (said - targets) ** 2).sum()
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("share", [0, 0.25, 1])
 @pytest.mark.parametrize("n_neighbors", [1, 4, 150])
-def test_the_loss_and_its_gradient(share, n_neighbors):
+def test_the_loss_and_its_gradient(share, n_neighbors, weighted):
     random = np.random.default_rng(n_neighbors)
     classes = random.integers(4, size=(30, n_neighbors)).astype(np.int32)
     squares = random.exponential(size=classes.shape)
     gamma, targets = random.uniform(0.5, 2, size=4), np.eye(4)[random.integers(4, size=30)]
+    counts = random.uniform(0.5, 2, size=classes.shape) if weighted else np.ones(classes.shape)
+    importance = random.uniform(0.5, 2, size=30) if weighted else np.ones(30)
+    given = (counts, importance) if weighted else UNWEIGHTED
     gradient = np.zeros(4)
-    value = neighbor_loss.loss(classes, squares, gamma, 0.95, share, targets, gradient, np.empty((4, 4)))
-    expected = loss_in_numpy(classes, squares, gamma, 0.95, share, targets)
-    assert value == pytest.approx(expected, rel=1e-12)
-    slopes = approx_fprime(gamma, lambda g: loss_in_numpy(classes, squares, g, 0.95, share, targets), 1e-7)
-    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
+    value = neighbor_loss.loss(classes, squares, gamma, 0.95, share, targets, *given, gradient, np.empty((4, 4)))
+
+    def expected(scales):
+        return loss_in_numpy(classes, squares, scales, 0.95, share, targets, counts, importance)
+
+    assert value == pytest.approx(expected(gamma), rel=1e-12)
+    steps = 1e-6 * np.eye(4)
+    slopes = [(expected(gamma + step) - expected(gamma - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7)
 
 
 def test_many_near_neighbours_do_not_overflow():
     classes, squares = np.zeros((1, 1000), dtype=np.int32), np.zeros((1, 1000))
     gradient = np.zeros(2)
     value = neighbor_loss.loss(
-        classes, squares, np.ones(2), 0.95, 0.5, np.array([[1.0, 0]]), gradient, np.empty((4, 2))
+        classes, squares, np.ones(2), 0.95, 0.5, np.array([[1.0, 0]]), *UNWEIGHTED, gradient, np.empty((4, 2))
     )
     assert value == pytest.approx(0, abs=1e-30)
     assert np.isfinite(gradient).all()
