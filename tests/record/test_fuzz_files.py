@@ -15,6 +15,8 @@ NEW = {
     "ColumnTransformer remainder",
     "TableEncoder",
     "GowerDistances",
+    "EvidentialForest",
+    "UnseenClassDetector",
     "EvidentialKNN",
     "EvidentialKNN soft",
     "EvidentialNeural",
