@@ -157,8 +157,8 @@ FROM_THE_REVIEW = [
     ),
     Mutant(
         "classify/rbf.py",
-        "return prototypes[crowded] if crowded.any() else prototypes",
-        "return prototypes",
+        "prototypes = prototypes[crowded] if crowded.any() else prototypes",
+        "prototypes = prototypes",
         "a prototype on one remote object has a scale and a say of its own",
     ),
     Mutant(
@@ -612,8 +612,8 @@ CHOSEN = [
     ),
     Mutant(
         "classify/neighbor_evidence.py",
-        "slopes = ((2 * gamma[0] * counts * squares)",
-        "slopes = ((gamma[0] * counts * squares)",
+        "slopes = (2 * gamma[0] * squares",
+        "slopes = (gamma[0] * squares",
         "the gradient of soft labels is wrong",
     ),
     Mutant(

@@ -221,7 +221,8 @@ class SoftEvidence:
         denials = self.denials[neighbors]
         said = supports * denials
         logs = (counts[:, :, None] * np.log1p(-said)).sum(axis=1)
-        slopes = ((2 * gamma[0] * counts * squares)[:, :, None] * said / (1 - said)).sum(axis=1)
+        slopes = (2 * gamma[0] * squares * counts)[:, :, None] * said / (1 - said)
+        slopes = slopes.sum(axis=1)
         # Relative to the largest, so that products of many small numbers stay numbers.
         common = np.exp(logs - logs.max(axis=1, keepdims=True))
         inverse = self._inverse

@@ -207,7 +207,8 @@ class EvidentialRBFClassifier(PrototypeClassifier):
         prototypes, cells = centres_of(data, n_prototypes, weights, random)
         # One sample is no evidence about its surroundings, unless it counts for several.
         crowded = np.bincount(cells, np.ceil(weights), minlength=len(prototypes)) > 1
-        return prototypes[crowded] if crowded.any() else prototypes
+        prototypes = prototypes[crowded] if crowded.any() else prototypes
+        return np.asarray(prototypes)
 
     def _probabilities(self, network: RBFParameters, data: FloatArray) -> FloatArray:
         return np.asarray(softmax(network.activations(data)[0] @ network.weights, axis=1))
