@@ -320,7 +320,7 @@ def test_all_that_a_fit_learns_is_written_or_about_the_training_set(name):
     model = quietly(MODELS[name], X, y)
     contents = model_contents.ESTIMATORS[type(model).__name__]
     known = {*contents.required, *contents.others, *model_contents.OF_TRAINING_OBJECTS, *model.get_params()}
-    of_members = {"clusterers_", "partitions_", "estimator_", "weights_"}  # made again, or about the training set
+    of_members = {"clusterers_", "partitions_", "estimator_"}  # made again, or about the training set
     of_samples = {"p_values_", "outlier_p_values_", "doubt_"}
     assert vars(model).keys() <= known | of_members | of_samples
 

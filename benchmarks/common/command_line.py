@@ -1,6 +1,7 @@
 """The command line that studies share: their parts, what they print, and where they write."""
 
 import argparse
+from functools import partial
 
 from benchmarks.common import record
 
@@ -25,6 +26,19 @@ def run_parts(text, parts, name, packages=()):
     if given.write:
         record.write(name, found, packages)
     return found
+
+
+def run_lists(text, lists, compared, name):
+    """Run, print and, if asked, write what is found for each data set of lists of them; each is a part."""
+
+    def all_of(names):
+        found = {}
+        for one in names:
+            found[one] = compared(one)
+            show(one, found[one])
+        return found
+
+    return run_parts(text, {part: partial(all_of, names) for part, names in lists.items()}, name)
 
 
 def show(name, value, depth=0):

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.common import command_line, record
+from benchmarks.common import command_line
 from benchmarks.studies.answers.classifiers import DATA, FOLDS, load, scaled
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
 
@@ -83,19 +83,8 @@ def compared(name):
 
 
 def main():
-    reader = command_line.parser(__doc__)
-    reader.add_argument("parts", nargs="*", choices=[[], *DATA], help="both if none is named")
-    reader.add_argument("--write", action="store_true", help=f"write to results/{NAME}.json")
-    given = reader.parse_args()
     warnings.simplefilter("ignore")
-    found = {}
-    for part in given.parts or DATA:
-        found[part] = {}
-        for name in DATA[part]:
-            found[part][name] = compared(name)
-            command_line.show(name, found[part][name])
-    if given.write:
-        record.write(NAME, found)
+    command_line.run_lists(__doc__, DATA, compared, NAME)
 
 
 if __name__ == "__main__":

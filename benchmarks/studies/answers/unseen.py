@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.common import command_line, record
+from benchmarks.common import command_line
 from benchmarks.studies.answers.data import blood_cells, keel_table, shared
 from evlearn.classify import EvidentialKNNClassifier
 from evlearn.conformal import UnseenClassDetector
@@ -88,19 +88,8 @@ def compared(name):
 
 
 def main():
-    reader = command_line.parser(__doc__)
-    reader.add_argument("parts", nargs="*", choices=[[], *DATA], help="all if none is named")
-    reader.add_argument("--write", action="store_true", help=f"write to results/{NAME}.json")
-    given = reader.parse_args()
     warnings.simplefilter("ignore")
-    found = {}
-    for part in given.parts or DATA:
-        found[part] = {}
-        for name in DATA[part]:
-            found[part][name] = compared(name)
-            command_line.show(name, found[part][name])
-    if given.write:
-        record.write(NAME, found)
+    command_line.run_lists(__doc__, DATA, compared, NAME)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evlearn.belief import FocalSets
+from evlearn.classify.commonalities import masses_of_logs
 from evlearn.partition import CredalPartition
 from evlearn.preprocessing.reading import split_columns
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray, TableLike
@@ -217,11 +218,7 @@ class Annotations:
         of_answers = inside[sets.positions(self._sets)] if len(trusted) else np.empty((0, len(sets)))
         logs: FloatArray = np.zeros((len(self.samples), len(sets)))
         np.add.at(logs, self._samples, np.log(np.maximum(1 - trusted[:, None] * (1 - of_answers), _LEAST)))
-        logs = logs[:, 1:]
-        commonalities = np.exp(logs - logs.max(axis=1, keepdims=True))
-        masses: FloatArray = np.zeros((len(logs), len(sets)))
-        masses[:, 1:] = np.maximum(commonalities @ sets.moebius_matrix[1:, 1:].T, 0)
-        return np.asarray(masses / masses.sum(axis=1, keepdims=True))
+        return masses_of_logs(logs[:, 1:], sets)
 
     def _averaged(self, trusted: FloatArray, sets: FocalSets) -> FloatArray:
         masses: FloatArray = np.zeros((len(self.samples), len(sets)))

@@ -9,14 +9,15 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import is_classifier
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.utils import check_array
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets, commonality, contour, expand, pignistic
 from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.box_tree import BoxTree
+from evlearn.classify.commonalities import masses_of_logs
 from evlearn.classify.labels import Labels, singletons_and_frame
 from evlearn.classify.leaves import Leaves
+from evlearn.classify.sample_weights import read_weights
 from evlearn.classify.units import in_units, usual_values
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import split_pipeline, with_names_of
@@ -169,9 +170,10 @@ class EvidentialForestClassifier(EvidentialClassifier):
         # With squared errors trees are those of Gini's index where labels are crisp. Others tell probabilities
         # apart, and not how sure people were; masses are small beside them, and only come along into the leaves.
         targets = masses[:, 1:] if crisp else np.hstack([probabilities, _SMALL * masses[:, 1:]])
-        weights = self._weights(labels, sample_weight)
+        weights = read_weights(sample_weight, self.class_weight, labels, rows)
+        total = None if weights is None else weights.total
         tried = (self.max_features,) if self.max_features != "auto" else ("sqrt",) if crisp else ("sqrt", 1.0)
-        forests = (self._forest(max_features).fit(rows, targets, weights) for max_features in tried)
+        forests = (self._forest(max_features).fit(rows, targets, total) for max_features in tried)
         best = min(
             (self._choose(forest, rows, probabilities, focal_sets) for forest in forests), key=lambda one: one.loss
         )
@@ -203,14 +205,6 @@ class EvidentialForestClassifier(EvidentialClassifier):
             n_jobs=self.n_jobs,
             random_state=self.random_state,
         )
-
-    def _weights(self, labels: Labels, sample_weight: Any) -> FloatArray | None:
-        if self.class_weight is None:
-            return None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if labels.codes is None:
-            raise ValueError(f"class_weight={self.class_weight!r} needs crisp labels; give sample_weight to fit.")
-        of_classes = compute_sample_weight(self.class_weight, labels.classes[labels.codes])
-        return np.asarray(of_classes if sample_weight is None else of_classes * np.asarray(sample_weight))
 
     def _choose(self, forest: Any, rows: FloatArray, targets: FloatArray, focal_sets: FocalSets) -> "_Choice":
         """The size of nodes and the number of witnesses with the smallest log-loss out of bag."""
@@ -332,9 +326,7 @@ def witnessed(said: FloatArray, focal_sets: FocalSets, number: float) -> FloatAr
     masses = np.zeros((len(said), len(focal_sets)))
     masses[:, 1:] = said
     logs = number * np.log(np.maximum(commonality(masses, focal_sets)[:, 1:], _LEAST))
-    common = np.exp(logs - logs.max(axis=1, keepdims=True))
-    masses[:, 1:] = np.maximum(common @ focal_sets.moebius_matrix[1:, 1:].T, 0)
-    return np.asarray(masses / masses.sum(axis=1, keepdims=True))
+    return masses_of_logs(logs, focal_sets)
 
 
 def _count_witnesses(

@@ -145,15 +145,24 @@ class UnseenClassDetector(EvidentialClassifier):
             for others, known, k in zip(found, learned, strangers, strict=False)
         ]
         self._weights = weigh_questions(rehearsals)
-        self.weights_ = dict(zip(QUESTIONS, self._weights.tolist(), strict=True))
         self.n_rehearsals_ = len(rehearsals)
         self._strangeness = Strangeness.learn(classifier, data, codes)
-        self.estimator_ = self._strangeness.classifier
         left_out = np.vstack(found[len(strangers) :])
         self._usual = np.sort(left_out, axis=0)
         self._scores = np.sort(surprise(left_out, self._usual, among=True) @ self._weights)
         self.focal_sets_ = predicted_partition(self.estimator_, data[:1]).focal_sets.with_names(labels.names)
         return self
+
+    @property
+    def estimator_(self) -> ClassifierLike:
+        """The classifier, fitted to all samples."""
+        found: ClassifierLike = self._strangeness.classifier
+        return found
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """How much each question counts, with the sum 1."""
+        return dict(zip(QUESTIONS, self._weights.tolist(), strict=True))
 
     def p_values(self, X: ArrayLike) -> FloatArray:
         """The shares of samples of known classes that are at least as strange.

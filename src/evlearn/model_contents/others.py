@@ -258,14 +258,6 @@ def _agree_on_sets(estimator: Any) -> None:
     check_length("known", remote.known, (len(remote.known), estimator._seen(somewhere).shape[1]))
 
 
-def _make_detector(estimator: Any, learned: dict[str, Any]) -> Any:
-    for name, value in learned.items():
-        setattr(estimator, name, value)
-    estimator.estimator_ = estimator._strangeness.classifier
-    estimator.weights_ = dict(zip(QUESTIONS, estimator._weights.tolist(), strict=True))
-    return estimator
-
-
 def _agree_on_strangeness(estimator: Any) -> None:
     estimator._check_parameters()
     known, n_features = estimator._strangeness, estimator.n_features_in_
@@ -464,7 +456,6 @@ OTHERS = (
         FEATURE_NAMES,
         _agree_on_strangeness,
         nested=frozenset({"estimator"}),
-        made=_make_detector,
     ),
 )
 
