@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn.belief import FocalSets
-from evlearn.cluster import EVCLUS
+from evlearn.cluster import EVCLUS, neighbor_pairs
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS
@@ -576,6 +576,70 @@ def test_without_torch_the_error_says_what_to_install():
     )
 
 
+# Pairs chosen in two steps, and weights to start from
+
+
+@pytest.mark.slow
+def test_pairs_are_chosen_from_a_simple_fit_and_lower_its_loss():
+    simple = NNEVCLUS(4, random_state=0).fit(X)
+    model = NNEVCLUS(4, focal_sets="neighbor_pairs", n_pair_neighbors=2, random_state=0).fit(X)
+    pairs = [one for one in model.focal_sets_ if len(one) == 2]
+    assert pairs == neighbor_pairs(simple.credal_partition_, n_neighbors=2).pairs
+    assert len(pairs) < 6
+    assert model.objective_ < 0.8 * simple.objective_
+    assert (model.labels_ == simple.labels_).mean() > 0.9  # clusters keep their numbers
+
+
+@quick
+def test_mini_batches_and_labels_choose_pairs_too():
+    labels = np.where(np.arange(200) % 10 == 0, Y, -1)
+    settings = {"solver": "rmsprop", "focal_sets": "neighbor_pairs", "max_iter": 20, "random_state": 0}
+    model = NNEVCLUS(4, **settings).fit(X, labels=labels)
+    assert (model.labels_ == Y).mean() > 0.7
+    assert any(len(one) == 2 for one in model.focal_sets_)
+    again = NNEVCLUS(4, **settings).fit(X, labels=labels)
+    np.testing.assert_array_equal(model.masses_, again.masses_)
+
+
+@quick
+@pytest.mark.parametrize("solver", ["lbfgs", "adam", "rmsprop"])
+@pytest.mark.parametrize("outlier_model", [None, "svm"])
+def test_given_weights_are_where_training_starts(model, solver, outlier_model):
+    settings = {"focal_sets": "pairs", "outlier_model": outlier_model, "random_state": 0}
+    first = model if outlier_model is None else NNEVCLUS(4, max_iter=20, **settings).fit(X)
+    before = copy.deepcopy(first.network_.state_dict())
+    # A step so small that nothing happens shows the start.
+    still = {"solver": solver, "learning_rate": 1e-12, "max_iter": 10, "dtype": "float64"}
+    again = NNEVCLUS(4, network=first.network_, init="given", **still, **settings).fit(X)
+    if solver == "lbfgs":
+        assert again.objective_history_[0] == pytest.approx(first.objective_, rel=1e-9)
+        assert again.objective_ <= first.objective_
+    else:
+        np.testing.assert_allclose(again.masses_, first.masses_, atol=1e-6)
+    for name, value in first.network_.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+@pytest.mark.slow
+def test_training_from_the_optimum_stays_there():
+    settings = {"focal_sets": "pairs", "tol": 1e-9, "max_iter": 20_000, "random_state": 0}
+    first = NNEVCLUS(4, l2=0.01, **settings).fit(X[::2])
+    again = NNEVCLUS(4, l2=0.01, network=first.network_, init="given", n_init=3, **settings).fit(X[::2])
+    assert again.n_iter_ <= 50 < first.n_iter_
+    assert again.objective_ == pytest.approx(first.objective_, rel=1e-7)
+    np.testing.assert_allclose(again.masses_, first.masses_, atol=1e-3)
+
+
+def test_weights_of_a_network_of_ones_own_are_kept():
+    torch.manual_seed(3)
+    own = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 6))
+    model = NNEVCLUS(4, network=own, init="given", solver="adam", learning_rate=1e-12, max_iter=1).fit(X)
+    scaled = StandardScaler().fit_transform(X).astype(np.float32)
+    with torch.no_grad():
+        expected = torch.softmax(own(torch.from_numpy(scaled)), dim=1).numpy()
+    np.testing.assert_allclose(model.masses_, expected, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -591,7 +655,17 @@ def test_without_torch_the_error_says_what_to_install():
         ({"guide": "me"}, "guide must be one of"),
         ({"init": "kmeans"}, "init must be one of"),
         ({"dtype": "half"}, "dtype must be one of"),
-        ({"focal_sets": "neighbor_pairs"}, "focal_sets must be one of"),
+        ({"focal_sets": "some"}, "focal_sets must be one of"),
+        ({"n_pair_neighbors": 0}, "n_pair_neighbors must be a whole number of at least 1, got 0"),
+        ({"init": "given"}, "init='given' needs a torch.nn.Module as network, got network=None"),
+        (
+            {"focal_sets": "neighbor_pairs", "network": torch.nn.Linear(2, 6)},
+            "focal_sets='neighbor_pairs' needs sizes of layers as network",
+        ),
+        (
+            {"focal_sets": "neighbor_pairs", "checkpoint": "x", "random_state": 0},
+            "focal_sets='neighbor_pairs' takes no checkpoint",
+        ),
         ({"n_partners": "some"}, "n_partners must be one of"),
         ({"masses_file": "x.csv"}, "masses_file must be None or a path"),
         ({"dissimilarity_transform": "log"}, "dissimilarity_transform must be one of"),

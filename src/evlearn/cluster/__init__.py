@@ -4,6 +4,7 @@ from evlearn.cluster.centroids.bpec import BPEC
 from evlearn.cluster.centroids.ccm import CCM
 from evlearn.cluster.centroids.cecm import CECM
 from evlearn.cluster.centroids.ecm import ECM
+from evlearn.cluster.focal_families import NeighborPairs, neighbor_pairs
 from evlearn.cluster.model_based.bootclus import BootClus
 from evlearn.cluster.model_based.intervals import PairIntervals
 from evlearn.cluster.model_based.merged_mixture import MergedMixture
@@ -25,6 +26,8 @@ __all__ = [
     "ECMdd",
     "EKNNClus",
     "MergedMixture",
+    "NeighborPairs",
     "PairIntervals",
     "delta_bel",
+    "neighbor_pairs",
 ]

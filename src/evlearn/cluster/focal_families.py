@@ -1,13 +1,18 @@
 """Which sets of clusters may carry mass: from a word to a family, and pairs chosen from a first fit."""
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.partition import CredalPartition
+from evlearn.partition.reading import as_credal
 from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import check_integer
 
 KINDS = ("simple", "pairs", "full", "neighbor_pairs")
 #: How many pairs of neighbours "auto" takes for each cluster, on average and at most.
@@ -15,6 +20,75 @@ _PAIRS_EACH = 2
 # Masses may take so many bytes, and beyond that so many times the memory of the data.
 _FREE_BYTES, _TIMES_THE_DATA = 1 << 30, 64
 _INSTEAD = "focal_sets='auto', which has only pairs of neighbouring clusters"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NeighborPairs:
+    """Pairs of neighbouring clusters; made by `neighbor_pairs`.
+
+    Attributes
+    ----------
+    pairs : list of tuple of int
+        The pairs, by their numbers of clusters.
+    similarity : ndarray of shape (n_clusters, n_clusters)
+        How much two clusters share samples: the sum over samples of the products of their plausibilities.
+    focal_sets : FocalSets
+        The sets of the partition, and the pairs: what the parameter `focal_sets` of a second fit takes.
+    masses : ndarray of shape (n_samples, n_focal_sets)
+        The masses of the partition, with zeros for new pairs: where a second fit can start.
+    """
+
+    pairs: list[tuple[int, int]]
+    similarity: FloatArray
+    focal_sets: FocalSets
+    masses: FloatArray
+
+    def __repr__(self) -> str:
+        return f"NeighborPairs({self.pairs}, {len(self.similarity)} clusters)"
+
+
+def neighbor_pairs(partition: CredalPartition | ArrayLike, *, n_neighbors: int = 1) -> NeighborPairs:
+    """Choose the pairs of clusters that may carry mass, from a fit without pairs.
+
+    With many clusters there are many pairs, and most are of clusters that are far apart. This is the choice
+    of the papers: two clusters are a pair if each is among the other's most similar ones. A parameter
+    ``focal_sets="neighbor_pairs"`` of an estimator does the same, and fits again.
+
+    Parameters
+    ----------
+    partition : CredalPartition, labels or memberships
+        What the first fit found.
+    n_neighbors : int, default=1
+        How many of its most similar clusters count as a cluster's neighbours.
+
+    Returns
+    -------
+    NeighborPairs
+        The pairs, similarities, and sets and masses for a second fit.
+
+    See Also
+    --------
+    evlearn.cluster.EVCLUS : Takes the sets as `focal_sets`, and the masses as `init`.
+
+    References
+    ----------
+    Denœux et al. (2016).
+
+    Examples
+    --------
+    >>> from evlearn.cluster import neighbor_pairs
+    >>> chosen = neighbor_pairs([[0.9, 0.1, 0.0], [0.5, 0.5, 0.0], [0.0, 0.2, 0.8], [0.0, 0.0, 1.0]])
+    >>> chosen.pairs
+    [(0, 1)]
+    >>> chosen.focal_sets.labels
+    ['∅', '{0}', '{1}', '{2}', '{0, 1}']
+    """
+    check_integer("n_neighbors", n_neighbors, 1)
+    found = as_credal(partition)
+    similarity = cluster_similarity(found)
+    pairs = mutual_neighbors(similarity, n_neighbors)
+    larger = found.focal_sets.with_sets(pairs)
+    return NeighborPairs(pairs, similarity, larger, belief.expand(found.masses, found.focal_sets, larger))
 
 
 def make_focal_sets(focal_sets: Any, n_clusters: int, *, include_omega: bool = True) -> FocalSets:
@@ -93,7 +167,30 @@ def cluster_similarity(partition: CredalPartition, weights: Any = None) -> Float
     return np.asarray(plausibility.T @ weighted)
 
 
-def neighbor_pairs(similarity: FloatArray, n_neighbors: int) -> list[tuple[int, int]]:
+class _Assigning(Protocol):
+    """A model that gives masses to rows."""
+
+    @property
+    def focal_sets(self) -> FocalSets:
+        """What the columns of the masses stand for."""
+
+    def assign(self, rows: FloatArray) -> FloatArray:
+        """The masses of rows."""
+
+
+@dataclass(frozen=True)
+class SimilarityOfRows:
+    """From a block of rows to how much clusters share its samples."""
+
+    model: _Assigning
+
+    def __call__(self, rows: FloatArray, weights: Any = None) -> FloatArray:
+        """The similarities of all pairs of clusters."""
+        partition = CredalPartition(self.model.assign(rows), self.model.focal_sets, validate=False)
+        return cluster_similarity(partition, weights)
+
+
+def mutual_neighbors(similarity: FloatArray, n_neighbors: int) -> list[tuple[int, int]]:
     """Pairs of clusters of which each is among the other's most similar ones."""
     others = np.array(similarity, dtype=np.float64)
     np.fill_diagonal(others, -np.inf)

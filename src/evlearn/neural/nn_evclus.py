@@ -6,8 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from numbers import Integral
+from operator import add
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,12 +17,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
+from evlearn import belief
+from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks import Rows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.targets import check_out
 from evlearn.cluster.dissimilarities import check_dissimilarities, symmetric_dissimilarities
-from evlearn.cluster.focal_families import make_focal_sets
+from evlearn.cluster.focal_families import SimilarityOfRows, in_two_steps, make_focal_sets, mutual_neighbors
 from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind
 from evlearn.cluster.pairwise.partners import draw_partners, read_partners
 from evlearn.cluster.rowwise import RowwiseClusterer
@@ -36,7 +39,7 @@ from evlearn.neural.objects import ArrayObjects, Objects, RowObjects
 from evlearn.neural.problem import Problem
 from evlearn.neural.reading import make_reader, some, take
 from evlearn.neural.side_information import Known, find_guides, read_known
-from evlearn.neural.starts import example_masses, imitate
+from evlearn.neural.starts import example_masses, example_samples, imitate, refined_masses
 from evlearn.neural.training import Batches, Best, known_loss, own_draws, train_in_batches, train_whole
 from evlearn.utils.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Trace, publish_trace, whole_or_nothing
@@ -66,15 +69,18 @@ class NNEVCLUS(RowwiseClusterer):
     ----------
     n_clusters : int, default=3
         The number of clusters.
-    focal_sets : {"simple", "pairs", "full"}, FocalSets or list of sets, default="simple"
+    focal_sets : {"simple", "pairs", "full", "neighbor_pairs"}, FocalSets or list of sets, default="simple"
         The sets of clusters that may carry mass, besides the empty set. "simple": single clusters and all clusters
-        together; "pairs": also all pairs, for up to ten clusters or so; "full": all sets, for up to five.
+        together; "pairs": also all pairs, for up to ten clusters or so; "full": all sets, for up to five;
+        "neighbor_pairs": a simple fit first, then again with the pairs of clusters that turn out to be neighbours.
     include_omega : bool, default=True
-        Whether the set of all clusters belongs to "simple" and "pairs".
+        Whether the set of all clusters belongs to "simple", "pairs" and "neighbor_pairs".
+    n_pair_neighbors : int, default=1
+        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
     network : None, sequence of int or torch.nn.Module, default=None
         The sizes of hidden layers with ReLU; None means one layer with one and a half times as many units as there
-        are focal sets. Or a network of your own, from rows of inputs to one number for each focal set. It is
-        copied, and its weights are drawn anew.
+        are focal sets. Or a network of your own, from rows of inputs to one number for each focal set, or
+        `network_` of another fit. It is copied, and its weights are drawn anew unless `init` is "given".
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
@@ -119,8 +125,9 @@ class NNEVCLUS(RowwiseClusterer):
     guide : {"auto", "peaks", "evclus"} or None, default="auto"
         Samples that serve as labels where none are given, one for each cluster: peaks of belief, or those that a
         fit of EVCLUS is surest of. "auto" takes peaks from ten clusters on; None does without.
-    init : {"evclus", "random"}, default="evclus"
-        Where to start: from weights that imitate a fit of EVCLUS to some of the samples, or from random ones.
+    init : {"evclus", "random", "given"}, default="evclus"
+        Where to start: from weights that imitate a fit of EVCLUS to some of the samples, from random ones, or from
+        those that the given `network` has.
     standardize : bool, default=True
         Whether features are brought to mean 0 and deviation 1 for the network. Dissimilarities are not changed.
     n_init : int, default=1
@@ -203,8 +210,9 @@ class NNEVCLUS(RowwiseClusterer):
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Literal["simple", "pairs", "full"] | FocalSetsLike = "simple",
+        focal_sets: Literal["simple", "pairs", "full", "neighbor_pairs"] | FocalSetsLike = "simple",
         include_omega: bool = True,
+        n_pair_neighbors: int = 1,
         network: Sequence[int] | nn.Module | None = None,
         metric: Metric = "euclidean",
         n_components: int = 10,
@@ -223,7 +231,7 @@ class NNEVCLUS(RowwiseClusterer):
         xi: float = 0.5,
         label_weight: float = 0.5,
         guide: Literal["auto", "peaks", "evclus"] | None = "auto",
-        init: Literal["evclus", "random"] = "evclus",
+        init: Literal["evclus", "random", "given"] = "evclus",
         standardize: bool = True,
         n_init: int = 1,
         max_iter: int = 1000,
@@ -239,6 +247,7 @@ class NNEVCLUS(RowwiseClusterer):
         self.n_clusters = n_clusters
         self.focal_sets = focal_sets
         self.include_omega = include_omega
+        self.n_pair_neighbors = n_pair_neighbors
         self.network = network
         self.metric = metric
         self.n_components = n_components
@@ -313,7 +322,7 @@ class NNEVCLUS(RowwiseClusterer):
     # The data
 
     def _check_parameters(self) -> None:
-        for name in ("n_clusters", "n_components", "n_init", "max_iter", "patience"):
+        for name in ("n_clusters", "n_pair_neighbors", "n_components", "n_init", "max_iter", "patience"):
             check_integer(name, getattr(self, name), 1)
         check_integer("batch_size", self.batch_size, 2, or_auto=True)
         for name in ("include_omega", "standardize"):
@@ -331,7 +340,7 @@ class NNEVCLUS(RowwiseClusterer):
         check_choice("dtype", self.dtype, ("auto", "float32", "float64"))
         if self.guide is not None:
             check_choice("guide", self.guide, ("auto", "peaks", "evclus"))
-        check_choice("init", self.init, ("evclus", "random"))
+        check_choice("init", self.init, ("evclus", "random", "given"))
         if not callable(self.dissimilarity_transform):
             check_choice("dissimilarity_transform", self.dissimilarity_transform, TRANSFORMS)
         if isinstance(self.n_partners, str):
@@ -343,14 +352,28 @@ class NNEVCLUS(RowwiseClusterer):
         if not isinstance(self.network, nn.Module):
             for size in np.atleast_1d([] if self.network is None else self.network):
                 check_integer("network", size, 1)
+        if self.init == "given" and not isinstance(self.network, nn.Module):
+            raise ValueError(f"init='given' needs a torch.nn.Module as network, got network={self.network!r}.")
         if isinstance(self.focal_sets, str):
-            check_choice("focal_sets", self.focal_sets, ("simple", "pairs", "full"))
+            check_choice("focal_sets", self.focal_sets, ("simple", "pairs", "full", "neighbor_pairs"))
+        if in_two_steps(self.focal_sets):
+            self._check_two_steps()
         if self.checkpoint is not None and (self.n_init > 1 or not isinstance(self.random_state, int)):
             raise ValueError(
                 f"checkpoint needs n_init=1 and a number as random_state, got n_init={self.n_init} and "
                 f"random_state={self.random_state!r}."
             )
         check_out(self.masses_file, "masses_file")
+
+    def _check_two_steps(self) -> None:
+        instead = "choose the pairs with evlearn.cluster.neighbor_pairs after a first fit, and list them."
+        if isinstance(self.network, nn.Module):
+            raise ValueError(
+                "focal_sets='neighbor_pairs' needs sizes of layers as network, because nobody knows yet how many "
+                f"numbers it must end in; or {instead}"
+            )
+        if self.checkpoint is not None:
+            raise ValueError(f"focal_sets='neighbor_pairs' takes no checkpoint; {instead}")
 
     def _read(self, X: Any, *, reset: bool) -> Numbers:
         kinds, least = [np.float64, np.float32], 2 if reset else 1
@@ -371,28 +394,49 @@ class NNEVCLUS(RowwiseClusterer):
         solver = self._solver(len(rows), is_elsewhere(X))
         problem = self._pose(X, rows, self._like(solver), labels, constraints, dissimilarities, random)
         partners = self._partners(len(rows), random) if solver != "rmsprop" else None
+        whole = partial(self._whole, partners=partners, solver=solver)
+        train = self._in_batches if solver == "rmsprop" else whole
         best: tuple[Trace[Best], EvidentialNetwork] | None = None
-        for seed in random.randint(np.iinfo(np.int32).max, size=self.n_init):
+        n_init = 1 if self.init == "given" else self.n_init
+        for seed in random.randint(np.iinfo(np.int32).max, size=n_init):
             draws = own_draws(int(seed), problem.losses.conflict.device)
             with draws if isinstance(self.network, nn.Module) else nullcontext():
                 network = self._make_network(problem, int(seed))
                 if self.init == "evclus":
                     imitate(network, problem.objects, *example_masses(problem, np.random.RandomState(seed)))
-                if solver == "rmsprop":
-                    trace = self._in_batches(network, problem, int(seed))
-                else:
-                    trace = self._whole(network, problem, partners, solver)
+                trace = train(network, problem, int(seed))
             if best is None or trace.state.objective < best[0].state.objective:
                 best = (trace, network)
             if trace.interrupted:
                 break
         assert best is not None
-        if not (np.isfinite(best[0].state.objective) or best[0].interrupted):
+        self._refuse_endless(problem, best[0])
+        if in_two_steps(self.focal_sets) and not best[0].interrupted:
+            problem, network = self._with_pairs(problem, best[1], random)
+            best = train(network, problem, int(random.randint(np.iinfo(np.int32).max))), network
+            self._refuse_endless(problem, best[0])
+        self._finish(problem, *best, random)
+
+    def _refuse_endless(self, problem: Problem, trace: Trace[Best]) -> None:
+        if not (np.isfinite(trace.state.objective) or trace.interrupted):
             raise ValueError(
                 f"the loss was never a finite number, with d0={problem.transform.d0:.3g}; lower learning_rate, l2 "
                 "or xi where you raised them, or change the scale of X or d0."
             )
-        self._finish(problem, *best, random)
+
+    def _with_pairs(
+        self, problem: Problem, network: EvidentialNetwork, random: np.random.RandomState
+    ) -> tuple[Problem, EvidentialNetwork]:
+        """The problem with the pairs of neighbouring clusters, and a network that goes on from the first."""
+        rows, model = problem.rows, NeuralModel(problem.reader, network.eval(), problem.focal_sets)
+        shares = rows.map(SimilarityOfRows(model), n_jobs=self.n_jobs)
+        larger = model.focal_sets.with_sets(mutual_neighbors(reduce(add, shares), self.n_pair_neighbors))
+        wider = replace(problem, focal_sets=larger, losses=self._losses(larger, problem.losses.conflict))
+        chosen = example_samples(wider, random)
+        masses = belief.expand(model.assign(take(rows, chosen)), model.focal_sets, larger)
+        made = self._make_network(wider, int(random.randint(np.iinfo(np.int32).max)))
+        imitate(made, problem.objects, chosen, refined_masses(wider, masses, chosen, random))
+        return wider, made
 
     def _pose(
         self,
@@ -431,14 +475,12 @@ class NNEVCLUS(RowwiseClusterer):
         known = read_known(labels, pairs, len(rows), self.n_clusters)
         if len(known.labelled) == 0:
             known = self._guided(rows, known, random)
-        losses = Losses.of(
-            focal_sets,
-            like,
-            xi=float(self.xi),
-            label_weight=float(self.label_weight),
-            l2=float(self.l2),
-        )
+        losses = self._losses(focal_sets, like)
         return Problem(rows, reader, dissimilarity, transform, focal_sets, known, objects, losses)
+
+    def _losses(self, focal_sets: FocalSets, like: Tensor) -> Losses:
+        xi, label_weight, l2 = float(self.xi), float(self.label_weight), float(self.l2)
+        return Losses.of(focal_sets, like, xi=xi, label_weight=label_weight, l2=l2)
 
     def _guided(self, rows: Rows, known: Known, random: np.random.RandomState) -> Known:
         """What is known, with one sample for each cluster as a label, if that is asked for."""
@@ -503,8 +545,9 @@ class NNEVCLUS(RowwiseClusterer):
         reader, focal_sets, like = problem.reader, problem.focal_sets, problem.losses.conflict
         with own_draws(seed, like.device):  # networks draw weights from torch's own source
             body = self._body(len(reader.scale), len(focal_sets))
-            draw_weights(body)
-        link = None if reader.outlier_model is None else OutlierLink(self.outlier_link)
+            if self.init != "given":
+                draw_weights(body)
+        link = None if reader.outlier_model is None else self._link()
         network = EvidentialNetwork(body, link).to(dtype=like.dtype, device=like.device)
         with torch.no_grad():
             shape = tuple(network(*problem.objects.see(np.arange(2))).shape)
@@ -518,11 +561,21 @@ class NNEVCLUS(RowwiseClusterer):
 
     def _body(self, n_inputs: int, n_outputs: int) -> nn.Module:
         if isinstance(self.network, nn.Module):
+            if isinstance(self.network, EvidentialNetwork):  # of another fit
+                return copy.deepcopy(self.network.body).train()
             return copy.deepcopy(self.network)
         sizes = np.ceil(1.5 * n_outputs) if self.network is None else self.network
         return layers(n_inputs, [int(size) for size in np.atleast_1d(sizes)], n_outputs)
 
-    def _whole(self, network: EvidentialNetwork, problem: Problem, partners: Any, solver: str) -> Trace[Best]:
+    def _link(self) -> OutlierLink:
+        given = self.network.link if isinstance(self.network, EvidentialNetwork) else None
+        if self.init == "given" and given is not None and given.kind == self.outlier_link:
+            return copy.deepcopy(given)
+        return OutlierLink(self.outlier_link)
+
+    def _whole(
+        self, network: EvidentialNetwork, problem: Problem, seed: int, *, partners: Any, solver: str
+    ) -> Trace[Best]:
         """All samples at once."""
         objects, losses, known = problem.objects, problem.losses, problem.known
         everybody = np.arange(objects.n_samples)

@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,10 +19,20 @@ from evlearn.neural.objects import Objects
 from evlearn.neural.problem import Problem
 from evlearn.neural.reading import some, take
 from evlearn.neural.training import make_lbfgs
+from evlearn.partition import CredalPartition
 from evlearn.utils.typing import FloatArray, IntArray
 
 _OBJECTS = 200
 _ITERATIONS = 50
+
+
+def example_samples(problem: Problem, random: np.random.RandomState) -> IntArray:
+    """Some samples, enough to know a start by."""
+    return some(len(problem.rows), _size(problem.focal_sets.frame_size), random)
+
+
+def _size(n_clusters: int) -> int:
+    return max(_OBJECTS, 20 * n_clusters)
 
 
 def example_masses(problem: Problem, random: np.random.RandomState) -> tuple[IntArray, FloatArray]:
@@ -34,30 +45,41 @@ def example_masses(problem: Problem, random: np.random.RandomState) -> tuple[Int
     masses : ndarray of shape (n, n_focal_sets)
         Their masses.
     """
-    rows, focal_sets, known = problem.rows, problem.focal_sets, problem.known
+    focal_sets, known = problem.focal_sets, problem.known
     n_clusters = focal_sets.frame_size
-    size = max(_OBJECTS, 20 * n_clusters)
-    labelled = random.permutation(known.labelled)[: size // 2]
-    chosen = np.concatenate([labelled, np.setdiff1d(some(len(rows), size, random), labelled)])
-    method = EVCLUS(
-        n_clusters,
-        focal_sets=focal_sets,
-        metric="precomputed",
-        dissimilarity_transform=problem.transform.kind,
-        d0=problem.transform.d0,
-        tol=1e-3,
-        random_state=random,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # it is but a start
-        warnings.simplefilter("ignore", CollapseWarning)
-        found = method.fit(problem.dissimilarity.square(chosen, take(rows, chosen))).credal_partition_
+    labelled = random.permutation(known.labelled)[: _size(n_clusters) // 2]
+    chosen = np.concatenate([labelled, np.setdiff1d(example_samples(problem, random), labelled)])
+    found = _evclus(problem, chosen, "auto", random)
     if len(labelled) == 0:
         return chosen, found.masses
     clusters = dict(zip(known.labelled, known.clusters, strict=True))
     agreement = np.zeros((n_clusters, n_clusters))
     np.add.at(agreement, [clusters[one] for one in labelled], found.to_possibilistic()[: len(labelled)])
     return chosen, _renumbered(found.masses, focal_sets, linear_sum_assignment(-agreement)[1])
+
+
+def refined_masses(
+    problem: Problem, masses: FloatArray, chosen: IntArray, random: np.random.RandomState
+) -> FloatArray:
+    """The masses of some samples, after EVCLUS has gone on from them: a network hardly leaves zeros."""
+    return _evclus(problem, chosen, masses, random).masses
+
+
+def _evclus(problem: Problem, chosen: IntArray, init: Any, random: np.random.RandomState) -> CredalPartition:
+    method = EVCLUS(
+        problem.focal_sets.frame_size,
+        focal_sets=problem.focal_sets,
+        metric="precomputed",
+        dissimilarity_transform=problem.transform.kind,
+        d0=problem.transform.d0,
+        init=init,
+        tol=1e-3,
+        random_state=random,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it is but a start
+        warnings.simplefilter("ignore", CollapseWarning)
+        return method.fit(problem.dissimilarity.square(chosen, take(problem.rows, chosen))).credal_partition_
 
 
 def _renumbered(masses: FloatArray, focal_sets: FocalSets, order: IntArray) -> FloatArray:

@@ -431,7 +431,10 @@ def test_as_many_clusters_as_objects_put_a_prototype_on_each():
         ({"metric": "cosine"}, r"metric must be one of \['euclidean', 'adaptive'\], got 'cosine'"),
         ({"reg_covar": 2}, "reg_covar must be a number at least 0 and at most 1, got 2"),
         ({"penalty": "none"}, r"penalty must be one of \['plausibility', 'symmetric'\], got 'none'"),
-        ({"focal_sets": "neighbor_pairs"}, r"focal_sets must be one of \['auto', 'full', 'pairs', 'simple'\]"),
+        (
+            {"focal_sets": "some"},
+            r"focal_sets must be one of \['auto', 'full', 'pairs', 'simple', 'neighbor_pairs'\]",
+        ),
         ({"focal_sets": [(0, 1)]}, "lacks the single cluster 0"),
         ({"init": "guess"}, "init must be one of"),
         ({"init": np.eye(3)}, r"init must have shape \(2, 2\).* got shape \(3, 3\)"),

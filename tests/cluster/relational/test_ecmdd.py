@@ -198,7 +198,7 @@ def test_frames_and_pipelines_are_accepted(blobs):
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
         ({"n_clusters": 13}, "n_clusters=13 needs at least as many samples, and there are n_samples=12"),
         ({"medoids": "two"}, r"medoids must be one of \['single', 'weighted'\], got 'two'"),
-        ({"focal_sets": "neighbor_pairs"}, "focal_sets must be one of"),
+        ({"focal_sets": "some"}, "focal_sets must be one of"),
         ({"beta": 1}, "beta must be 'auto' or a number above 1, got 1"),
         ({"psi": 1}, "psi must be a number above 1, got 1"),
         ({"delta": 0}, "delta must be 'auto' or a number above 0, got 0"),

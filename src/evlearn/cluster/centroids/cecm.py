@@ -1,6 +1,7 @@
 """CECM: evidential c-means that listens to must-link and cannot-link constraints."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -9,11 +10,12 @@ from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks import ArrayRows
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.centroids.adaptive import AdaptiveModel, make_model
-from evlearn.cluster.centroids.alternation import Alternation
+from evlearn.cluster.centroids.alternation import Alternation, Model
 from evlearn.cluster.centroids.constrained_descent import Problem, State, descend_constrained
 from evlearn.cluster.centroids.constrained_rows import PENALTIES
 from evlearn.cluster.centroids.distances import DistanceFeatures
@@ -22,7 +24,7 @@ from evlearn.cluster.centroids.model import EuclideanModel
 from evlearn.cluster.centroids.scales import Scales
 from evlearn.cluster.centroids.starts import STARTS, make_prototypes, squared_distances
 from evlearn.cluster.collapse import warn_if_collapsed
-from evlearn.cluster.focal_families import choose_focal_sets
+from evlearn.cluster.focal_families import choose_focal_sets, in_two_steps, neighbor_pairs
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import numbered
@@ -52,12 +54,15 @@ class CECM(DistanceFeatures, EvidentialClusterer):
     ----------
     n_clusters : int, default=3
         The number of clusters.
-    focal_sets : {"auto", "full", "pairs", "simple"}, FocalSets or list of sets, default="auto"
+    focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
         The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
         clusters that are the nearest two of some sample, at most two pairs for each cluster; "full": all sets;
-        "pairs": single clusters, and all pairs; "simple": no pairs.
+        "pairs": single clusters, and all pairs; "simple": no pairs; "neighbor_pairs": a simple fit first, then
+        again with the pairs of clusters that turn out to be neighbours.
     include_omega : bool, default=True
-        Whether the set of all clusters belongs to "auto", "simple" and "pairs".
+        Whether the set of all clusters belongs to "auto", "simple", "pairs" and "neighbor_pairs".
+    n_pair_neighbors : int, default=1
+        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
     alpha : float or "auto", default="auto"
         How much large sets are discouraged: the squared distance to a set of k clusters counts ``k**alpha``
         times. "auto" lets a pair win near the middle of the two closest clusters; the paper takes 1.
@@ -147,8 +152,9 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         self,
         n_clusters: int = 3,
         *,
-        focal_sets: Literal["auto", "full", "pairs", "simple"] | FocalSetsLike = "auto",
+        focal_sets: Literal["auto", "full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike = "auto",
         include_omega: bool = True,
+        n_pair_neighbors: int = 1,
         alpha: float | Literal["auto"] = "auto",
         delta: float | Literal["auto"] = "auto",
         xi: float = 0.5,
@@ -165,6 +171,7 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         self.n_clusters = n_clusters
         self.focal_sets = focal_sets
         self.include_omega = include_omega
+        self.n_pair_neighbors = n_pair_neighbors
         self.alpha = alpha
         self.delta = delta
         self.xi = xi
@@ -215,7 +222,8 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         first_places = make_prototypes(self.init, self.n_clusters, seen.sample, seen.counts, random)
         scales = Scales.of(seen.coordinates.enter(seen.sample), seen.counts, seen.coordinates.enter(first_places))
         costs = self._costs(scales, seen, first_places)
-        problem = Problem.of(data, known, costs, seen.coordinates, xi=float(self.xi), kind=self.penalty)
+        pose = partial(Problem.of, data, known, coordinates=seen.coordinates, xi=float(self.xi), kind=self.penalty)
+        problem = pose(costs)
         ends: list[Trace[State]] = []
         several = isinstance(self.init, str) and self.init != "peaks"
         for number in range(self.n_init if several else 1):
@@ -230,7 +238,14 @@ class CECM(DistanceFeatures, EvidentialClusterer):
                 ends.append(self._descend(problem, start, data if first else None))
             if ends[-1].interrupted:
                 break
-        self._finish(data, problem, min(ends, key=lambda one: one.objective))
+        best = min(ends, key=lambda one: one.objective)
+        if in_two_steps(self.focal_sets) and not ends[-1].interrupted:
+            near = neighbor_pairs(_partition(data, problem, best.state), n_neighbors=self.n_pair_neighbors)
+            costs = self._costs_of(near.focal_sets, seen)
+            problem = pose(costs)
+            with one_blas_thread():
+                best = self._with_pairs(problem, near.masses, best.state.model, costs)
+        self._finish(_partition(data, problem, best.state), best)
         self._name_samples(X)
         width = float(np.sqrt(scales.variance)) / seen.coordinates.scale
         warn_if_collapsed(pdist(self.cluster_centers_), self.labels_, self.n_clusters, width, _REMEDY)
@@ -262,11 +277,15 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         self.alpha_ = scales.alpha() if isinstance(self.alpha, str) else float(self.alpha)
         squares = squared_distances(seen.sample, places)
         focal_sets = choose_focal_sets(self.focal_sets, squares, seen.counts, include_omega=self.include_omega)
+        return self._costs_of(focal_sets, seen)
+
+    def _costs_of(self, focal_sets: FocalSets, seen: Sight) -> SetCosts:
         return SetCosts.ecm(focal_sets, alpha=self.alpha_, beta=2.0, delta=seen.delta)
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
         check_flag("include_omega", self.include_omega)
+        check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
         check_integer("n_init", self.n_init, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_real("alpha", self.alpha, 0, or_auto=True)
@@ -278,7 +297,7 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         check_choice("metric", self.metric, ("euclidean", "adaptive"))
         check_choice("penalty", self.penalty, PENALTIES)
         if isinstance(self.focal_sets, str):
-            check_choice("focal_sets", self.focal_sets, ("auto", "full", "pairs", "simple"))
+            check_choice("focal_sets", self.focal_sets, ("auto", "full", "pairs", "simple", "neighbor_pairs"))
         if isinstance(self.init, str):
             check_choice("init", self.init, STARTS)
         check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
@@ -296,11 +315,21 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         report = self._report if self.verbose else None
         return descend_constrained(problem, ready, tol=self.tol, max_iter=self.max_iter, report=report)
 
-    def _finish(self, data: FloatArray, problem: Problem, trace: Trace[State]) -> None:
+    def _with_pairs(self, problem: Problem, masses: FloatArray, model: Model, costs: SetCosts) -> Trace[State]:
+        """Once more with the pairs of neighbouring clusters, from where the best start ended."""
+        report = self._report if self.verbose else None
+        return descend_constrained(
+            problem,
+            replace(model, costs=costs),
+            masses[problem.rows.objects],
+            tol=self.tol,
+            max_iter=self.max_iter,
+            report=report,
+        )
+
+    def _finish(self, partition: CredalPartition, trace: Trace[State]) -> None:
         state, model = trace.state, trace.state.model
-        masses = model.assign(data)
-        masses[problem.rows.objects] = state.masses
-        self._publish(CredalPartition(masses, model.costs.focal_sets, validate=False))
+        self._publish(partition)
         self._model = model
         self.cluster_centers_ = model.centers
         self.__dict__.pop("metrics_", None)  # of an earlier fit
@@ -312,6 +341,13 @@ class CECM(DistanceFeatures, EvidentialClusterer):
 
     def _report(self, iteration: int, objective: float) -> None:
         print(f"CECM iteration {iteration:>4}   objective {objective:.9g}", flush=True)
+
+
+def _partition(data: FloatArray, problem: Problem, state: State) -> CredalPartition:
+    """The masses of all samples; those in constraints have their own."""
+    masses = state.model.assign(data)
+    masses[problem.rows.objects] = state.masses
+    return CredalPartition(masses, state.model.focal_sets, validate=False)
 
 
 __all__ = ["CECM"]

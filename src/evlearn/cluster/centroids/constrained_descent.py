@@ -132,10 +132,19 @@ class Problem:
 
 
 def descend_constrained(
-    problem: Problem, model: Model, *, tol: float, max_iter: int, report: Report | None = None
+    problem: Problem,
+    model: Model,
+    masses: FloatArray | None = None,
+    *,
+    tol: float,
+    max_iter: int,
+    report: Report | None = None,
 ) -> Trace[State]:
-    """Climb the ladder of weights, then alternate between masses and prototypes until the prototypes stay."""
-    rungs = list(problem.ladder())
+    """Climb the ladder of weights, then alternate between masses and prototypes until the prototypes stay.
+
+    Where masses of the samples in constraints are given, prototypes are where they belong, and there is no ladder.
+    """
+    rungs = list(problem.ladder()) if masses is None else []
 
     def climb(place: tuple[Model, FloatArray]) -> tuple[tuple[Model, FloatArray], float, bool]:
         easier = rungs.pop(0)
@@ -143,7 +152,7 @@ def descend_constrained(
         end = descend(step, easier.trace(*place), max_iter=_STEP_ITERATIONS)
         return (end.state.model, end.state.masses), end.objective, end.interrupted
 
-    start = Trace((model, model.assign(problem.bound)), [np.inf])
+    start = Trace((model, model.assign(problem.bound) if masses is None else masses), [np.inf])
     climbed = descend(climb, start, max_iter=len(rungs))
     # Computed anew: what is known may be worth less on the ladder, where constraints count for less.
     trace = problem.trace(*climbed.state)

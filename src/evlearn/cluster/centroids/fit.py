@@ -23,13 +23,12 @@ from evlearn.cluster.centroids.starts import draw, given_prototypes, squared_dis
 from evlearn.cluster.centroids.trials import Trial
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.cluster.focal_families import (
+    SimilarityOfRows,
     choose_focal_sets,
-    cluster_similarity,
     in_two_steps,
-    neighbor_pairs,
+    mutual_neighbors,
     refuse_too_many_sets,
 )
-from evlearn.partition import CredalPartition
 from evlearn.utils.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Trace, descend
 from evlearn.utils.typing import FloatArray
@@ -142,8 +141,8 @@ class PrototypeFit:
 
     def _with_pairs(self, model: Model) -> Model:
         """The best model so far, with the pairs of clusters that share samples."""
-        shares = self.rows.map(_Similarity(model), self.weights, n_jobs=self.method.n_jobs)
-        pairs = neighbor_pairs(reduce(add, shares), self.method.n_pair_neighbors)
+        shares = self.rows.map(SimilarityOfRows(model), self.weights, n_jobs=self.method.n_jobs)
+        pairs = mutual_neighbors(reduce(add, shares), self.method.n_pair_neighbors)
         larger = model.costs.focal_sets.with_sets(pairs)
         metrics = model.metrics if isinstance(model, AdaptiveModel) else None
         state = self.state
@@ -256,17 +255,6 @@ def _sets_of(method: Any, prototypes: FloatArray, sample: FloatArray, counts: Fl
     family = choose_focal_sets(method.focal_sets, squares, counts, include_omega=method.include_omega)
     room: FocalSets = method._room_for_ignorance(family)
     return room
-
-
-@dataclass(frozen=True)
-class _Similarity:
-    """From a block of rows to how much clusters share its samples."""
-
-    model: Model
-
-    def __call__(self, rows: FloatArray, weights: Any = None) -> FloatArray:
-        partition = CredalPartition(self.model.assign(rows), self.model.costs.focal_sets, validate=False)
-        return cluster_similarity(partition, weights)
 
 
 @dataclass(frozen=True)

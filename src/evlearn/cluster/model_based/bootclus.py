@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.open import is_elsewhere
-from evlearn.cluster.focal_families import in_two_steps, make_focal_sets, neighbor_pairs
+from evlearn.cluster.focal_families import in_two_steps, make_focal_sets, mutual_neighbors
 from evlearn.cluster.model_based.intervals import PairIntervals, percentile_intervals
 from evlearn.cluster.pairwise.irqp import Swept, rows_against, stratified, sweep_masses
 from evlearn.cluster.pairwise.pair_graph import pairs_with_targets
@@ -314,7 +314,7 @@ class BootClus(RowwiseClusterer):
             )
         family = make_focal_sets(self.focal_sets, n_clusters, include_omega=self.include_omega)
         if in_two_steps(self.focal_sets):
-            family = family.with_sets(neighbor_pairs(shares.T @ shares, self.n_pair_neighbors))
+            family = family.with_sets(mutual_neighbors(shares.T @ shares, self.n_pair_neighbors))
         return self._room_for_ignorance(family)
 
     def _bootstrap(

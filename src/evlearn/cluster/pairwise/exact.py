@@ -8,7 +8,7 @@ from joblib import Parallel, delayed
 
 from evlearn import belief
 from evlearn.belief import FocalSets
-from evlearn.cluster.focal_families import cluster_similarity, neighbor_pairs, random_masses
+from evlearn.cluster.focal_families import neighbor_pairs, random_masses
 from evlearn.cluster.pairwise.irqp import Pairs, Swept, best_start, labels_of, normalisation, sweep_masses
 from evlearn.cluster.pairwise.landmarks import LandmarkModel
 from evlearn.cluster.pairwise.pair_graph import Transform
@@ -76,12 +76,10 @@ def with_pairs(problem: Problem, found: Solution) -> Solution:
     """Add the pairs of neighbouring clusters, and descend from where the first fit ended."""
     assert found.pairs is not None
     partition = CredalPartition(found.masses, found.focal_sets, validate=False)
-    near = neighbor_pairs(cluster_similarity(partition), problem.settings.n_pair_neighbors)
-    larger = found.focal_sets.with_sets(near)
-    masses = belief.expand(found.masses, found.focal_sets, larger)
+    near = neighbor_pairs(partition, n_neighbors=problem.settings.n_pair_neighbors)
     xi = 0.0 if problem.constraints is None else problem.settings.xi
-    trace = sweep(problem, found.pairs, masses, larger, xi, problem.random)
-    return Solution(trace, larger, found.transform, found.pairs)
+    trace = sweep(problem, found.pairs, near.masses, near.focal_sets, xi, problem.random)
+    return Solution(trace, near.focal_sets, found.transform, found.pairs)
 
 
 def start_masses(problem: Problem, transform: Transform, random: np.random.RandomState) -> FloatArray:

@@ -16,7 +16,7 @@ from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.collapse import warn_of_small_clusters
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
-from evlearn.cluster.focal_families import make_focal_sets, refuse_too_many_sets
+from evlearn.cluster.focal_families import in_two_steps, make_focal_sets, neighbor_pairs, refuse_too_many_sets
 from evlearn.cluster.neighbors.search import check_finite
 from evlearn.cluster.relational.medoids import (
     MedoidModel,
@@ -60,11 +60,15 @@ class ECMdd(EvidentialClusterer):
         The number of clusters.
     medoids : {"single", "weighted"}, default="single"
         One sample for each set, or all samples with weights.
-    focal_sets : {"full", "pairs", "simple"}, FocalSets or list of sets, default="full"
+    focal_sets : {"full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="full"
         The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to eight clusters
-        or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs.
+        or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs;
+        "neighbor_pairs": a simple fit first, then again with the pairs of clusters that turn out to be
+        neighbours.
     include_omega : bool, default=True
-        Whether the set of all clusters belongs to "simple" and "pairs".
+        Whether the set of all clusters belongs to "simple", "pairs" and "neighbor_pairs".
+    n_pair_neighbors : int, default=1
+        For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
     alpha : float, default=2.0
         How much large sets are discouraged, from 0 to 100: the distance to a set of k clusters counts
         ``k**alpha`` times.
@@ -160,8 +164,9 @@ class ECMdd(EvidentialClusterer):
         n_clusters: int = 3,
         *,
         medoids: Literal["single", "weighted"] = "single",
-        focal_sets: Literal["full", "pairs", "simple"] | FocalSetsLike = "full",
+        focal_sets: Literal["full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike = "full",
         include_omega: bool = True,
+        n_pair_neighbors: int = 1,
         alpha: float = 2.0,
         beta: float | Literal["auto"] = "auto",
         eta: float = 1.0,
@@ -182,6 +187,7 @@ class ECMdd(EvidentialClusterer):
         self.medoids = medoids
         self.focal_sets = focal_sets
         self.include_omega = include_omega
+        self.n_pair_neighbors = n_pair_neighbors
         self.alpha = alpha
         self.beta = beta
         self.eta = eta
@@ -227,7 +233,7 @@ class ECMdd(EvidentialClusterer):
         state = best_medoids(trace)
         publish_trace(self, trace, "the medoids", max_iter=self.max_iter, unit=unit)
         self.objective_ = state.objective * unit
-        self._publish(CredalPartition(state.masses, focal_sets, validate=False))
+        self._publish(CredalPartition(state.masses, state.model.focal_sets, validate=False))
         self._name_samples(X)
         medoids = state.model.medoids
         self._model = replace(state.model, medoids=replace(medoids, weights=None))
@@ -285,9 +291,10 @@ class ECMdd(EvidentialClusterer):
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
         check_flag("include_omega", self.include_omega)
+        check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
         check_choice("medoids", self.medoids, ("single", "weighted"))
         if isinstance(self.focal_sets, str):
-            check_choice("focal_sets", self.focal_sets, ("full", "pairs", "simple"))
+            check_choice("focal_sets", self.focal_sets, ("full", "pairs", "simple", "neighbor_pairs"))
         check_real("alpha", self.alpha, 0, 100)
         check_real("beta", self.beta, 1, open_low=True, or_auto=True)
         check_real("eta", self.eta, 0)
@@ -326,26 +333,32 @@ class ECMdd(EvidentialClusterer):
     # The search
 
     def _run(self, apart: FloatArray, unit: float, focal_sets: FocalSets) -> Trace[MedoidState]:
-        """The best of all starts."""
+        """The best of all starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
         starts = self._starts(apart)
         auto = isinstance(self.beta, str)
         beta = exponent_of(apart, settle_medoids(apart, starts[0])) if auto else float(self.beta)
         eta, gamma, xi, psi = (float(one) for one in (self.eta, self.gamma, self.xi, self.psi))
-        rule = MedoidRule(focal_sets, beta, eta, gamma, xi, psi, unit)
-        factors = rule.table.sum(axis=1) ** float(self.alpha)
         empty, stop = self._empty(apart, unit), Event()
-
-        step = medoid_step(apart, rule, weighted=self.medoids == "weighted", tol=self.tol)
         report = (lambda number, value: self._report(number, value * unit)) if self.verbose else None
 
-        def go(start: IntArray) -> Trace[MedoidState]:
-            model = MedoidModel(focal_sets, rule.single(start, apart), factors, empty, rule.beta, unit)
-            first = MedoidState.at(model, apart)
+        def go(start: IntArray, sets: FocalSets) -> Trace[MedoidState]:
+            rule = MedoidRule(sets, beta, eta, gamma, xi, psi, unit)
+            factors = rule.table.sum(axis=1) ** float(self.alpha)
+            first = MedoidState.at(MedoidModel(sets, rule.single(start, apart), factors, empty, beta, unit), apart)
+            step = medoid_step(apart, rule, weighted=self.medoids == "weighted", tol=self.tol)
             trace = Trace(first, [first.objective])
             return descend(step, trace, max_iter=self.max_iter, stop=stop, report=report)
 
         run = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return best_of(run(delayed(go)(start) for start in starts), lambda one: best_medoids(one).objective)
+        traces = run(delayed(go)(start, focal_sets) for start in starts)
+        found = best_of(traces, lambda one: best_medoids(one).objective)
+        if not in_two_steps(self.focal_sets) or found.interrupted:
+            return found
+        best = best_medoids(found)
+        partition = CredalPartition(best.masses, focal_sets, validate=False)
+        near = neighbor_pairs(partition, n_neighbors=self.n_pair_neighbors)
+        refined = go(best.model.medoids.chosen[: self.n_clusters], near.focal_sets)
+        return refined if refined.n_iter else replace(found, interrupted=True)
 
     def _starts(self, apart: FloatArray) -> list[IntArray]:
         random = check_random_state(self.random_state)

@@ -22,7 +22,6 @@ from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.cluster.focal_families import (
     choose_focal_sets,
-    cluster_similarity,
     in_two_steps,
     neighbor_pairs,
     random_masses,
@@ -389,10 +388,10 @@ class RECM(EvidentialClusterer):
         if not in_two_steps(self.focal_sets) or trace.interrupted:
             return trace
         partition = CredalPartition(trace.state.masses, focal_sets, validate=False)
-        larger = focal_sets.with_sets(neighbor_pairs(cluster_similarity(partition), self.n_pair_neighbors))
-        model = replace(trace.state.model, costs=self._costs(larger, chosen))
-        masses = belief.expand(trace.state.masses, focal_sets, larger)
-        refined = go(Trace(RelationalState(model, masses), [trace.objective]))  # sets without mass cost nothing
+        near = neighbor_pairs(partition, n_neighbors=self.n_pair_neighbors)
+        model = replace(trace.state.model, costs=self._costs(near.focal_sets, chosen))
+        # Sets without mass cost nothing.
+        refined = go(Trace(RelationalState(model, near.masses), [trace.objective]))
         return refined if refined.n_iter else replace(trace, interrupted=True)
 
     def _starts(
