@@ -3,13 +3,15 @@
 import signal
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.neighbors import kneighbors_graph
 
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import PCCA, KernelPCCA
@@ -25,6 +27,7 @@ FALL = {
     "ECM": ECM(3, **SEED),
     "CCM": CCM(3, **SEED),
     "BPEC": BPEC(3),
+    "SECM": SECM(3, connectivity=partial(kneighbors_graph, n_neighbors=5), **SEED),
     "RECM": RECM(3, **SEED),
     "EVCLUS": EVCLUS(3, **SEED),
     "EVCLUS of some pairs": EVCLUS(3, n_partners=20, init="random", **SEED),

@@ -16,7 +16,7 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
     FusionClassifier,
 )
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
@@ -34,6 +34,7 @@ ESTIMATORS = [
     ECM(2, random_state=0),
     EVCLUS(2, random_state=0),
     RECM(2, metric="euclidean", random_state=0),
+    SECM(2, random_state=0),
     BootClus(2, covariance_models="EII", n_bootstrap=20, random_state=0),
     MergedMixture(2, random_state=0),
     ECMdd(2, random_state=0),

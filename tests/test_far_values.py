@@ -15,7 +15,7 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
     FusionClassifier,
 )
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.neighbors.search import find_neighbors, nearest_among
 from evlearn.cluster.pairwise.irqp import rows_against
 from evlearn.conformal import UnseenClassDetector
@@ -29,6 +29,12 @@ DOUBLE = (*SINGLE, 1e100, 1e150, 1e154, 1e200, 1e300, 1.7e308)
 CASES = [("float32", one) for one in SINGLE] + [("float64", one) for one in DOUBLE]
 FAR, N_SAMPLES = 11, 80
 
+
+def beside(rows):
+    """Everybody has a neighbour: the next one."""
+    return np.eye(len(rows), k=1)
+
+
 CLUSTERERS = {
     "ECM": lambda: ECM(2, random_state=0),
     "ECM, beta 1.5": lambda: ECM(2, beta=1.5, random_state=0),
@@ -36,6 +42,7 @@ CLUSTERERS = {
     "ECM, adaptive": lambda: ECM(2, metric="adaptive", random_state=0),
     "ECM, peaks": lambda: ECM(2, init="peaks", random_state=0),
     "CCM": lambda: CCM(2, random_state=0),
+    "SECM": lambda: SECM(2, connectivity=beside, random_state=0),
     "CECM": lambda: CECM(2, random_state=0),
     "BPEC": lambda: BPEC(2, random_state=0),
     "EVCLUS": lambda: EVCLUS(2, random_state=0),
@@ -52,7 +59,7 @@ CLUSTERERS = {
     "ActiveClustering": lambda: ActiveClustering(CECM(2, random_state=0), random_state=0),
 }
 WITH_OUTLIERS = [
-    *("ECM", "ECM, beta 1.5", "ECM, adaptive", "ECM, peaks", "CCM", "CECM", "BPEC", "ActiveClustering"),
+    *("ECM", "ECM, beta 1.5", "ECM, adaptive", "ECM, peaks", "CCM", "SECM", "CECM", "BPEC", "ActiveClustering"),
     *("EVCLUS", "EVCLUS, landmarks", "EVCLUS, linear", "RECM", "RECM, kmeans", "ECMdd", "ECMdd, weighted"),
 ]
 CLASSIFIERS = {

@@ -3,6 +3,7 @@
 import inspect
 import json
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import kneighbors_graph
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -42,7 +44,7 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
     FusionClassifier,
 )
-from evlearn.cluster import CCM, ECM, EVCLUS, MergedMixture
+from evlearn.cluster import CCM, ECM, EVCLUS, SECM, MergedMixture
 from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
@@ -68,6 +70,7 @@ MODELS = {
         discounting="plain",
     ),
     "mixture": ParsimoniousGaussianMixture(range(2, 5), covariance_models=["EEE", "VVI"], random_state=0),
+    "spatial": SECM(3, connectivity=partial(kneighbors_graph, n_neighbors=4), random_state=0),
     "merged mixture": MergedMixture(3, random_state=0),
     "ensemble": CredalEnsemble([KMeans(4), ECM(4), GaussianMixture(4, covariance_type="tied")], random_state=0),
     "ensemble of one kind": CredalEnsemble(KMeans(6), n_members=3, n_clusters=4, rule="dempster", random_state=0),

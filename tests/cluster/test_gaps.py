@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.utils import get_tags
 
 import evlearn
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
 from evlearn.mixture.gaps import COMPLETIONS, Conditional, Gaps
@@ -29,7 +29,7 @@ TAKING = {
     "MergedMixture": MergedMixture(3, component_numbers=[3, 5], random_state=0),
     "BootClus": BootClus(3, covariance_models="EEE", n_bootstrap=20, random_state=0),
 }
-REFUSING = [BPEC(n_clusters=3), CECM(3), ECMdd(3), EKNNClus(), CredalEnsemble(ECM(3))]
+REFUSING = [BPEC(n_clusters=3), CECM(3), SECM(3), ECMdd(3), EKNNClus(), CredalEnsemble(ECM(3))]
 #: Their fit compares all pairs, and prediction some.
 FIT_BY_PAIRS = ("EVCLUS", "BootClus")
 all_taking = pytest.mark.parametrize("name", TAKING)

@@ -7,13 +7,13 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from evlearn.cluster import CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
+from evlearn.cluster import CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.exceptions import ScaleWarning
 from evlearn.preprocessing import TableEncoder
 
 HEEDING = [
     *(CCM(2, random_state=0), CECM(2, random_state=0), ECM(2, random_state=0), ECMdd(2, random_state=0)),
-    *(EVCLUS(2, random_state=0), RECM(2, random_state=0), EKNNClus(10, random_state=0)),
+    *(SECM(2, random_state=0), EVCLUS(2, random_state=0), RECM(2, random_state=0), EKNNClus(10, random_state=0)),
 ]
 NOT_HEEDING = [
     *(ECM(2, metric="adaptive", random_state=0), EVCLUS(2, metric="cosine", random_state=0)),

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from evlearn.blocks.sparse import SparseBlock
 from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.centroids.sparse_starts import Isometry, distinct_rows
 from evlearn.ensemble import CredalEnsemble
 from evlearn.metric_learning import FDA, KernelFDA
@@ -143,6 +143,7 @@ def test_a_pipeline_clusters_and_classifies_texts():
 
 REFUSING = [
     *(BPEC(2), CECM(2), ECM(2, metric="adaptive"), EVCLUS(2, metric="manhattan"), RECM(2), ECMdd(2), EKNNClus(5)),
+    SECM(2),
     *(BootClus(2), MergedMixture(2), NNEVCLUS(2), ParsimoniousGaussianMixture(2), CredalEnsemble([ECM(2)])),
     *(EvidentialNeuralClassifier(), EvidentialRBFClassifier(), FDA(1), KernelFDA(1)),
 ]

@@ -1,17 +1,19 @@
 """Training masses are those of the training data, known by their numbers and not by how many there are."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.neighbors import kneighbors_graph
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evlearn import load_model, save_model
-from evlearn.cluster import BPEC, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
+from evlearn.cluster import BPEC, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus
 from evlearn.ensemble import CredalEnsemble
 from evlearn.partition.estimators import digest_of_data, partition_of
 
@@ -28,6 +30,7 @@ MODELS = [
     EKNNClus(5, random_state=0),
     BootClus(2, n_bootstrap=10, random_state=0),
     RECM(2, random_state=0),
+    SECM(2, connectivity=partial(kneighbors_graph, n_neighbors=5), random_state=0),
     ECMdd(2, random_state=0),
     CredalEnsemble([ECM(2), ECM(3)], random_state=0),
     make_pipeline(StandardScaler(), EVCLUS(2, random_state=0)),

@@ -23,6 +23,7 @@ NEW = {
     "EvidentialRBF",
     "mixture",
     "MergedMixture",
+    "SECM",
     "CredalEnsemble",
     "CredalEnsemble dempster",
     "ConformalClusterer",

@@ -37,7 +37,7 @@ from evlearn.classify import (
     EvidentialNeuralClassifier,
     EvidentialRBFClassifier,
 )
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.conformal import ConformalClusterer, UnseenClassDetector
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
@@ -64,6 +64,7 @@ MODELS = {
         X.astype(np.float32),
     ),
     "CCM": (CCM(2, random_state=0), X),
+    "SECM": (SECM(2, connectivity=np.eye(len(X), k=1), random_state=0), X),
     "BPEC": (BPEC(n_neighbors=5), X),
     "CECM": (CECM(2, random_state=0), X),
     "CECM adaptive": (CECM(2, metric="adaptive", random_state=0), X),

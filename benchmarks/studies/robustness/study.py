@@ -3,7 +3,8 @@
 Every public estimator gets every hostile input of `inputs` (`grid`), random ones for minutes
 (`fuzz`), and there are trials with files, threads, workers and disks (`trials`). The results go
 to ``benchmarks/results/robustness.json``. With ``--quick`` the parameters, random inputs and trials are left out,
-and what was found is printed only. With ``--only-random`` the rest of the file, with its command, is kept.
+and what was found is printed only. With ``--only-random`` the rest of the file, with its command, is kept; with
+``--estimators`` what is known of others, of random inputs and of trials.
 """
 
 import re
@@ -33,17 +34,22 @@ def main():
     parser.add_argument("--minutes", type=float, default=10, help="how long to try random inputs")
     parser.add_argument("--only-random", action="store_true", help="keep what was found, but try random inputs")
     parser.add_argument("--quick", action="store_true", help="data only, and write nothing")
+    parser.add_argument("--estimators", nargs="*", help="try some estimators, and keep what was found of others")
     options = parser.parse_args()
     if options.only_random:
         command = f"python -m benchmarks.studies.robustness --only-random --minutes {options.minutes:g}"
         write(record.read("robustness") | {"fuzzing": fuzzing.run(options.minutes) | {"command": command}})
         return
-    outcomes = list(watched(cells(parameters=not options.quick)))
+    outcomes = list(watched(cells(options.estimators, parameters=not options.quick)))
     for cell, (outcome, message) in outcomes:
         if outcome in FAILURES:
             print(*cell, "|", outcome, "|", message)
     print(Counter(outcome for _, (outcome, _) in outcomes))
     if options.quick:
+        return
+    if options.estimators:
+        before = record.read("robustness")
+        write(before | merged(before, summary(outcomes), options.estimators))
         return
     write(summary(outcomes) | {"trials": trials.run(), "fuzzing": fuzzing.run(options.minutes)})
 
@@ -70,6 +76,34 @@ def summary(outcomes):
         "counts": dict(Counter(outcome for _, (outcome, _) in outcomes)),
         "messages": messages(outcomes),
     }
+
+
+def merged(before, after, names):
+    """A summary of all estimators, from one of some of them and an older one of the others."""
+    old = {name: place for place, name in enumerate(before["estimators"])}
+    merged = {}
+    for stage in ("fit", "new data"):
+        merged[stage] = {
+            one: "".join(
+                letters[place] if name in names else before[stage][one][old[name]] if name in old else "-"
+                for place, name in enumerate(after["estimators"])
+            )
+            for one, letters in after[stage].items()
+        }
+    known = before["parameters"] | after["parameters"]
+    said = dict(before["messages"])
+    for message, count in after["messages"]:
+        said[message] = said.get(message, 0) + count
+    counts = Counter(before["counts"]) + Counter(after["counts"])
+    return (
+        after
+        | merged
+        | {
+            "parameters": {name: known[name] for name in after["estimators"] if name in known},
+            "counts": dict(counts),
+            "messages": [[message, count] for message, count in sorted(said.items(), key=lambda one: -one[1])],
+        }
+    )
 
 
 def all_inputs():

@@ -4,6 +4,7 @@ from evlearn.cluster.centroids.bpec import BPEC
 from evlearn.cluster.centroids.ccm import CCM
 from evlearn.cluster.centroids.cecm import CECM
 from evlearn.cluster.centroids.ecm import ECM
+from evlearn.cluster.centroids.secm import SECM
 from evlearn.cluster.focal_families import NeighborPairs, neighbor_pairs
 from evlearn.cluster.model_based.bootclus import BootClus
 from evlearn.cluster.model_based.intervals import PairIntervals
@@ -21,6 +22,7 @@ __all__ = [
     "ECM",
     "EVCLUS",
     "RECM",
+    "SECM",
     "BootClus",
     "DeltaBel",
     "ECMdd",

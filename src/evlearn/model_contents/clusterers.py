@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from evlearn.belief import FocalSets, check_masses
-from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus, MergedMixture
+from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates, EuclideanModel, Statistics
 from evlearn.cluster.model_based.bootclus import BootstrapModel
@@ -338,11 +338,14 @@ def _check_reach(estimator: Any, training: Any, objects: Any) -> None:
         raise ValueError(f"it names a sample beyond the {estimator.n_features_in_} that a row is compared with")
 
 
+#: Parameters that belong to the data of a fit, and not to the model.
+_OF_THE_DATA = frozenset({"connectivity"})
 _CLUSTERER = N_FEATURES | {"focal_sets_": _SETS}
 _OF_PROTOTYPES: dict[str, Check] = DESCENT | {
     "metrics_": array(3),
     "alpha_": number(0),
     "beta_": number(1),
+    "neighbor_share_": number(0, 1),
     "penalty_": ANY_NUMBER,
     "n_clusters_": whole(1),
     "_statistics": instance(Statistics),
@@ -368,7 +371,8 @@ def _clusterer(
             check_features(estimator, len(gaps.centre))
 
     known = others | {"_gaps": optional(instance(Gaps))}
-    return Contents(estimator, _CLUSTERER | {"_model": instance(*model)} | required, known, agree_on_all)
+    all_required = _CLUSTERER | {"_model": instance(*model)} | required
+    return Contents(estimator, all_required, known, agree_on_all, omitted=_OF_THE_DATA)
 
 
 _TRAINING = optional(array(2))
@@ -377,7 +381,7 @@ _PROTOTYPES = ((EuclideanModel, AdaptiveModel), _OF_PROTOTYPES, _agree_on_protot
 CLUSTERERS = (
     *(
         _clusterer(one, *_PROTOTYPES, cluster_centers_=array(2), delta_=number(0, finite=False))
-        for one in (BPEC, CCM, CECM, ECM)
+        for one in (BPEC, CCM, CECM, ECM, SECM)
     ),
     _clusterer(
         EVCLUS,

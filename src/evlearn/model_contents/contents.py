@@ -63,7 +63,7 @@ class Contents:
     nested : frozenset of str
         Parameters and learned values that may be estimators, or hold some.
     omitted : frozenset of str
-        Parameters that follow from what is learned.
+        Parameters that follow from what is learned, or that a prediction does not need.
     construct : callable or None
         From parameters to an estimator; None calls the class.
     told : callable or None

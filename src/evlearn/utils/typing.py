@@ -28,6 +28,19 @@ class ArrayObject(Protocol):
 NumbersLike: TypeAlias = NDArray[Any] | ArrayObject | Sequence[float | Sequence[float]]
 
 
+class SparseLike(Protocol):
+    """A sparse matrix or array of SciPy."""
+
+    shape: tuple[int, ...]
+
+    def tocsr(self) -> Any:
+        """The same, in rows."""
+
+
+#: A graph of samples: weights of pairs, zero for those that are no neighbours; or a function from samples to it.
+GraphLike: TypeAlias = NumbersLike | SparseLike | Callable[[FloatArray], NumbersLike | SparseLike]
+
+
 class DaskLike(Protocol):
     """A collection of Dask, whose results are not computed yet."""
 

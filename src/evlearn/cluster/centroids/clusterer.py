@@ -43,6 +43,8 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
     verbose: int
 
     _predicts_its_fit = True
+    #: The mean squared distance that samples have to all prototypes, besides.
+    _beyond = 0.0
 
     def _costs(self, focal_sets: FocalSets, chosen: Chosen) -> SetCosts:
         """What sets of clusters cost."""

@@ -244,7 +244,8 @@ def _choose(
     method: Any, seen: Sight, inside: FloatArray, prototypes: FloatArray, random: np.random.RandomState
 ) -> Chosen:
     """The parameters as they are given, or as the data decide."""
-    scales = Scales.of(inside, seen.counts, prototypes)
+    beyond = method._beyond * seen.coordinates.scale**2
+    scales = Scales.of(inside, seen.counts, prototypes, beyond=beyond)
     cloud = isinstance(method.beta, str) and is_one_cloud(inside, seen.counts, len(prototypes), random)
     chosen = scales.choose(seen.delta, method.beta, getattr(method, "alpha", 1.0), cloud=cloud)
     return chosen._replace(width=chosen.width / seen.coordinates.scale)

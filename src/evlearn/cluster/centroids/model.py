@@ -176,6 +176,8 @@ class PrototypeModel:
 class EuclideanModel(PrototypeModel):
     """Prototypes, and the squared Euclidean distance.
 
+    Rows may have a column beyond the features: a distance that a sample has to all prototypes, besides.
+
     Attributes
     ----------
     costs : SetCosts
@@ -197,7 +199,7 @@ class EuclideanModel(PrototypeModel):
         given = rows.dtype
         rows = self._computable(rows)
         out = np.empty((len(rows), len(self.costs.focal_sets)), dtype=rows.dtype)
-        kernel.assign(rows, *self._arguments(rows.dtype), out)
+        kernel.assign(rows, *self._arguments(rows), out)
         return out.astype(given, copy=False)
 
     def collect(self, rows: Features, weights: Any = None) -> Statistics:
@@ -205,11 +207,11 @@ class EuclideanModel(PrototypeModel):
         if isinstance(rows, SparseBlock):
             return self.gather(rows, masses_of_costs(self.costs_of(rows), self.costs.beta), weights)
         rows = self._computable(rows)
-        powers, sums = np.zeros(len(self.costs.focal_sets)), np.zeros(self.prototypes.shape)
+        powers, sums = np.zeros(len(self.costs.focal_sets)), np.zeros((len(self.prototypes), rows.shape[1]))
         if weights is not None:
             weights = np.ascontiguousarray(weights, dtype=rows.dtype)
-        cost = kernel.collect(rows, weights, *self._arguments(rows.dtype), powers, sums)
-        return Statistics(cost / self.coordinates.scale**2, powers, sums)
+        cost = kernel.collect(rows, weights, *self._arguments(rows), powers, sums)
+        return Statistics(cost / self.coordinates.scale**2, powers, sums[:, : self.n_features])
 
     def costs_of(self, rows: Features) -> FloatArray:
         """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding."""
@@ -265,10 +267,12 @@ class EuclideanModel(PrototypeModel):
                 rows = rows.astype(np.float64)
         return np.ascontiguousarray(rows)
 
-    def _arguments(self, dtype: Any) -> tuple[Any, ...]:
+    def _arguments(self, rows: FloatArray) -> tuple[Any, ...]:
         """What the kernel takes, between the rows and the results."""
-        numbers = (self.prototypes, self.costs.spread, self._offsets)
-        centre, scale = self.coordinates
+        dtype, beyond = rows.dtype, rows.shape[1] - self.n_features
+        prototypes = np.pad(self.prototypes, ((0, 0), (0, beyond)))
+        numbers = (prototypes, self.costs.spread, self._offsets)
+        centre, scale = np.pad(self.coordinates.centre, (0, beyond)), self.coordinates.scale
         least = 1e-30 if dtype == np.float32 else 1e-200  # of the empty set too, as of the others in the kernel
         return (
             centre.astype(dtype),

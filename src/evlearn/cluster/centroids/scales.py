@@ -82,8 +82,27 @@ class Scales:
     total: float
 
     @classmethod
-    def of(cls, sample: FloatArray, weights: FloatArray, prototypes: FloatArray) -> "Scales":
-        """The scales of a sample, with a prototype for each cluster."""
+    def of(
+        cls, sample: FloatArray, weights: FloatArray, prototypes: FloatArray, *, beyond: float = 0.0
+    ) -> "Scales":
+        """The scales of a sample, with a prototype for each cluster.
+
+        Parameters
+        ----------
+        sample : ndarray of shape (n, n_features)
+            Some rows.
+        weights : ndarray of shape (n,)
+            Their weights.
+        prototypes : ndarray of shape (n_clusters, n_features)
+            The prototypes.
+        beyond : float, default=0.0
+            The mean squared distance that samples have to all prototypes, besides.
+
+        Returns
+        -------
+        Scales
+            The scales.
+        """
         step = -(-len(sample) // _ROWS)
         sample, weights = sample[::step], weights[::step]
         nearest = squared_distances(sample, prototypes).argmin(axis=1)
@@ -92,7 +111,7 @@ class Scales:
         apart = squared_distances(prototypes, prototypes)
         np.fill_diagonal(apart, np.inf)
         gaps = apart.min(axis=1) if len(prototypes) > 1 else np.zeros(0)
-        return cls(within, within / dimension, gaps, total / all_dimension)
+        return cls(within + beyond, within / dimension, gaps, total / all_dimension)
 
     def choose(self, delta: float, beta: Any, alpha: Any, *, cloud: bool) -> Chosen:
         """The parameters as they are given, or as these scales decide."""

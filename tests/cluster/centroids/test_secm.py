@@ -1,0 +1,276 @@
+"""The laws of spatial evidential c-means, and what neighbours are good for."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.feature_extraction.image import grid_to_graph
+from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import kneighbors_graph
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evlearn.belief import FocalSets
+from evlearn.cluster import CCM, ECM, SECM
+from evlearn.cluster.centroids.neighborhoods import Neighborhoods
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the objective still changed:sklearn.exceptions.ConvergenceWarning"  # a given number of iterations
+)
+seeds = st.integers(0, 10_000)
+shares = st.sampled_from([0.1, 0.5, 0.8, 1.0])
+betas = st.sampled_from([1.2, 1.5, 2.0, 3.0])
+kinds = st.sampled_from(["ecm", "ccm"])
+
+
+@parametrize_with_checks([SECM(2, random_state=0)])
+def test_scikit_learn_takes_it_for_an_estimator(estimator, check):
+    check(estimator)
+
+
+def some_samples(seed, n_samples=30, n_features=2):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n_samples, n_features)) + 4 * random.integers(3, size=(n_samples, 1))
+    graph = sparse.random_array((n_samples, n_samples), density=0.1, rng=random, format="csr")
+    return X, X[random.choice(n_samples, 3, replace=False)] + 0.1, graph
+
+
+def all_shares(graph, share):
+    """The weight of every sample in the average of every other, as a table."""
+    table = graph.toarray()
+    np.fill_diagonal(table, 0)
+    total = table.sum(axis=1, keepdims=True)
+    table = share * table / np.where(total > 0, total, 1)
+    return table + np.diag(1 - table.sum(axis=1))
+
+
+def averaged_costs(model, X, graph, share):
+    """As the papers write them: costs of every set at every sample, averaged over neighbours."""
+    F = model.focal_sets_.membership[1:].astype(float)
+    size = F.sum(axis=1)
+    V = model.cluster_centers_
+    to_prototypes, to_barycentres = cdist(X, V) ** 2, cdist(X, F @ V / size[:, None]) ** 2
+    if model.cost == "ecm":
+        costs = size**model.alpha_ * to_barycentres
+    else:
+        costs = (to_prototypes @ F.T + model.gamma * to_barycentres) / (size + model.gamma)
+    empty = np.full((len(X), 1), model.delta_**2)
+    return np.hstack([empty, all_shares(graph, share) @ costs])
+
+
+@settings(max_examples=25)
+@given(seeds, shares, betas, kinds, st.sampled_from(["pairs", "full"]))
+def test_masses_and_objective_are_those_of_averaged_distances(seed, share, beta, cost, family):
+    X, V, graph = some_samples(seed)
+    options = {
+        "alpha": 1.5,
+        "gamma": 0.7,
+        "beta": beta,
+        "delta": 3,
+        "focal_sets": family,
+        "init": V,
+        "max_iter": 4,
+    }
+    model = SECM(3, connectivity=graph, neighbor_share=share, cost=cost, **options).fit(X)
+    costs = averaged_costs(model, X, graph, share)
+    relative = costs ** (-1 / (beta - 1))
+    np.testing.assert_allclose(model.masses_, relative / relative.sum(axis=1, keepdims=True), atol=1e-9)
+    assert model.objective_ == pytest.approx((model.masses_**beta * costs).sum(), rel=1e-9)
+
+
+@settings(max_examples=25)
+@given(seeds, shares, betas, kinds)
+def test_no_other_masses_and_no_other_prototypes_cost_less(seed, share, beta, cost):
+    X, V, graph = some_samples(seed)
+    options = {"alpha": 1.0, "beta": beta, "delta": 4, "init": V, "tol": 0, "max_iter": 2000}
+    model = SECM(3, connectivity=graph, neighbor_share=share, cost=cost, **options).fit(X)
+    random, masses = np.random.default_rng(seed), model.masses_
+    for size in (1e-3, 1e-1):
+        others = np.abs(masses + size * random.standard_normal(masses.shape))
+        others /= others.sum(axis=1, keepdims=True)
+        costs = averaged_costs(model, X, graph, share)
+        assert ((others**beta) * costs).sum() >= model.objective_ * (1 - 1e-12)
+    best = model.cluster_centers_.copy()
+    for _ in range(5):
+        model.cluster_centers_ = best + 1e-2 * random.standard_normal(best.shape)
+        assert (masses**beta * averaged_costs(model, X, graph, share)).sum() >= model.objective_ * (1 - 1e-5)
+
+
+@settings(max_examples=25)
+@given(seeds, st.sampled_from([0.3, 1.0, "auto"]), kinds, st.sampled_from([1.5, "auto"]))
+def test_the_objective_never_rises(seed, share, cost, beta):
+    X, V, graph = some_samples(seed)
+    model = SECM(3, connectivity=graph, neighbor_share=share, cost=cost, beta=beta, init=V, tol=0).fit(X)
+    assert (np.diff(model.objective_history_) <= 0).all()
+    assert len(model.objective_history_) == model.n_iter_ + 1
+
+
+@pytest.mark.parametrize("nobody", [{"neighbor_share": 0}, {"connectivity": sparse.csr_array((30, 30))}])
+@pytest.mark.parametrize(("cost", "kind"), [("ecm", ECM), ("ccm", CCM)])
+def test_without_neighbours_it_is_what_its_cost_is_of(nobody, cost, kind):
+    X, _, graph = some_samples(3)
+    ours = SECM(3, cost=cost, random_state=0, **({"connectivity": graph} | nobody)).fit(X)
+    theirs = kind(3, include_omega=False, random_state=0).fit(X)
+    assert ours.neighbor_share_ == 0
+    assert np.array_equal(ours.masses_, theirs.masses_)
+    assert np.array_equal(ours.cluster_centers_, theirs.cluster_centers_)
+    assert ours.objective_ == theirs.objective_
+
+
+@settings(max_examples=20)
+@given(seeds, shares)
+def test_means_and_spreads_are_the_averaged_squares(seed, share):
+    X, V, graph = some_samples(seed)
+    averaged = Neighborhoods.of(graph, X).average(X, share)
+    squares = cdist(averaged[:, :-1], V) ** 2 + averaged[:, -1:] ** 2
+    np.testing.assert_allclose(squares, all_shares(graph, share) @ cdist(X, V) ** 2, rtol=1e-9)
+
+
+def test_a_far_away_origin_costs_no_digits():
+    X, _, graph = some_samples(0)
+    here, there = (Neighborhoods.of(graph, one).average(one, 0.5)[:, -1] for one in (X, X + 2.0**30))
+    np.testing.assert_allclose(here, there, atol=1e-6)
+
+
+def test_the_share_follows_the_noise():
+    random = np.random.default_rng(0)
+    steps = np.repeat([[0.0, 1.0]], 32, axis=1) * np.ones((64, 1))
+    graph, noise = grid_to_graph(64, 64), random.standard_normal((64, 64))
+    of = {
+        size: Neighborhoods.of(graph, np.empty((64**2, 1))).best_share((steps + size * noise).reshape(-1, 1))
+        for size in (0.0, 0.02, 0.1, 10.0)
+    }
+    assert of[0.0] == 0 < of[0.02] < of[0.1] < of[10.0]
+    assert of[10.0] == pytest.approx(0.8, abs=0.05)  # four neighbours and the pixel itself, each alike
+
+
+def two_levels(noise, seed=0, side=64):
+    random = np.random.default_rng(seed)
+    rows, columns = np.mgrid[:side, :side]
+    truth = ((rows - side / 2) ** 2 + (columns - side / 2) ** 2 < (side / 3) ** 2).astype(int)
+    return truth + noise * random.standard_normal(truth.shape), truth
+
+
+@pytest.mark.parametrize("cost", ["ecm", "ccm"])
+def test_neighbours_tell_levels_apart_that_noise_hides(cost):
+    image, truth = two_levels(0.6)
+    X, y = image.reshape(-1, 1), truth.ravel()
+    alone = adjusted_rand_score(y, ECM(2, random_state=0).fit(X).labels_)
+    model = SECM(2, connectivity=grid_to_graph(*image.shape), cost=cost, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > alone + 0.2
+    # Doubt is where the disc ends.
+    edge = np.abs(np.hypot(*(np.mgrid[:64, :64] - 32)) - 64 / 3).ravel() < 1.5
+    doubt = model.credal_partition_.doubt()
+    assert doubt[edge].mean() > 1.5 * doubt[~edge].mean()
+
+
+def test_graphs_of_all_kinds_are_the_same_graph():
+    X, _, _ = some_samples(1)
+    graph = kneighbors_graph(X, 4)
+    given_as = [graph, sparse.coo_array(graph), graph.toarray(), lambda rows: kneighbors_graph(rows, 4)]
+    fits = [SECM(3, connectivity=one, random_state=0).fit(X) for one in given_as]
+    for one in fits[1:]:
+        assert np.array_equal(one.masses_, fits[0].masses_)
+    with_itself = SECM(3, connectivity=graph + sparse.eye_array(len(X)), random_state=0).fit(X)
+    assert np.array_equal(with_itself.masses_, fits[0].masses_)
+
+
+def test_predictions_with_the_graph_are_those_of_the_fit_and_plain_without():
+    X, _, graph = some_samples(2)
+    model = SECM(3, connectivity=graph, random_state=0).fit(X)
+    assert np.array_equal(model.predict_mass(X, connectivity=graph).masses, model.masses_)
+    plain = model.predict_mass(X)
+    assert not np.allclose(plain.masses, model.masses_)
+    nobody = model.predict_mass(X, connectivity=sparse.csr_array((30, 30)))
+    np.testing.assert_allclose(plain.masses, nobody.masses)
+    assert np.array_equal(model.predict(X), plain.to_hard())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_workers_and_names_change_nothing(dtype):
+    image, _ = two_levels(0.3, side=96)
+    X, graph = image.reshape(-1, 1).astype(dtype), grid_to_graph(96, 96)
+    first = SECM(2, connectivity=graph, random_state=0).fit(X)
+    assert first.masses_.dtype == dtype
+    other = SECM(2, connectivity=graph, random_state=0, n_jobs=2).fit(X)
+    assert np.array_equal(first.masses_, other.masses_)
+    frame = pd.DataFrame(X, columns=["grey"], index=[f"pixel {k}" for k in range(len(X))])
+    named = SECM(2, connectivity=graph, random_state=0).fit(frame)
+    assert np.array_equal(first.masses_, named.masses_)
+    assert named.credal_partition_.sample_names[0] == "pixel 0"
+    assert named.predict_mass(frame, connectivity=graph).sample_names[-1] == f"pixel {len(X) - 1}"
+
+
+def test_it_is_a_step_of_a_pipeline():
+    image, truth = two_levels(0.3)
+    X = image.reshape(-1, 1)
+    steps = make_pipeline(StandardScaler(), SECM(2, connectivity=grid_to_graph(64, 64), random_state=0)).fit(X)
+    assert adjusted_rand_score(truth.ravel(), steps[-1].labels_) > 0.9
+    assert adjusted_rand_score(truth.ravel(), steps.predict(X)) > 0.7
+
+
+def test_weights_count_as_often_as_samples_are_there():
+    X, V, graph = some_samples(4)
+    weights = np.random.default_rng(0).integers(1, 4, len(X))
+    again = np.repeat(np.arange(len(X)), weights)
+    # Copies have the neighbours of their sample, once each.
+    averaged = all_shares(graph, 0.5)
+    np.fill_diagonal(averaged, 0)
+    options = {"alpha": 1, "beta": 2, "delta": 5, "init": V, "tol": 0, "max_iter": 5, "neighbor_share": 0.5}
+    weighted = SECM(3, connectivity=averaged, **options).fit(X, sample_weight=weights)
+    first = np.searchsorted(again, np.arange(len(X)))
+    table = np.zeros((len(again), len(again)))
+    table[:, first] = averaged[again]
+    copies = SECM(3, connectivity=table, **options).fit(X[again])
+    np.testing.assert_allclose(weighted.cluster_centers_, copies.cluster_centers_, rtol=1e-9)
+
+
+def test_a_remote_pixel_is_an_outlier_and_so_is_who_would_average_with_it():
+    image, truth = two_levels(0.1)
+    image[0, 0] = 1e300
+    model = SECM(2, connectivity=grid_to_graph(64, 64), random_state=0).fit(image.reshape(-1, 1))
+    assert model.credal_partition_.outliers()[0]
+    assert np.abs(np.sort(model.cluster_centers_.ravel()) - [0, 1]).max() < 0.1
+    assert adjusted_rand_score(truth.ravel()[100:], model.labels_[100:]) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("graph", "words"),
+    [
+        (np.ones((3, 3)), "graph of the 30 samples"),
+        (sparse.csr_array(-np.ones((30, 30))), "not negative"),
+        (np.full((30, 30), np.nan), "finite"),
+    ],
+)
+def test_graphs_that_are_none_are_refused(graph, words):
+    X, _, _ = some_samples(0)
+    with pytest.raises(ValueError, match=words):
+        SECM(3, connectivity=graph).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("neighbor_share", 1.5), ("neighbor_share", "all"), ("cost", "fcm"), ("gamma", -1)]
+)
+def test_parameters_that_make_no_sense_are_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        SECM(3, **{name: value}).fit(np.zeros((9, 1)))
+
+
+def test_a_graph_needs_data_in_memory(tmp_path):
+    X, _, graph = some_samples(0)
+    pd.DataFrame(X, columns=["a", "b"]).to_parquet(tmp_path / "X.parquet")
+    with pytest.raises(ValueError, match="connectivity needs data in memory"):
+        SECM(3, connectivity=graph).fit(tmp_path / "X.parquet")
+    on_disk = SECM(3, random_state=0).fit(tmp_path / "X.parquet")
+    in_memory = SECM(3, random_state=0).fit(X)
+    np.testing.assert_allclose(on_disk.cluster_centers_, in_memory.cluster_centers_)
+
+
+def test_given_sets_are_taken():
+    X, V, graph = some_samples(5)
+    model = SECM(3, connectivity=graph, init=V, focal_sets=FocalSets.full(3)).fit(X)
+    assert model.masses_.shape == (30, 8)
