@@ -4,6 +4,7 @@ from evlearn.cluster.centroids.bpec import BPEC
 from evlearn.cluster.centroids.ccm import CCM
 from evlearn.cluster.centroids.cecm import CECM
 from evlearn.cluster.centroids.ecm import ECM
+from evlearn.cluster.centroids.images import ImageSegmentation, segment_image
 from evlearn.cluster.centroids.secm import SECM
 from evlearn.cluster.focal_families import NeighborPairs, neighbor_pairs
 from evlearn.cluster.model_based.bootclus import BootClus
@@ -27,9 +28,11 @@ __all__ = [
     "DeltaBel",
     "ECMdd",
     "EKNNClus",
+    "ImageSegmentation",
     "MergedMixture",
     "NeighborPairs",
     "PairIntervals",
     "delta_bel",
     "neighbor_pairs",
+    "segment_image",
 ]

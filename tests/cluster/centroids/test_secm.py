@@ -112,9 +112,9 @@ def test_the_objective_never_rises(seed, share, cost, beta):
 @pytest.mark.parametrize("nobody", [{"neighbor_share": 0}, {"connectivity": sparse.csr_array((30, 30))}])
 @pytest.mark.parametrize(("cost", "kind"), [("ecm", ECM), ("ccm", CCM)])
 def test_without_neighbours_it_is_what_its_cost_is_of(nobody, cost, kind):
-    X, _, graph = some_samples(3)
-    ours = SECM(3, cost=cost, random_state=0, **({"connectivity": graph} | nobody)).fit(X)
-    theirs = kind(3, include_omega=False, random_state=0).fit(X)
+    X, V, graph = some_samples(3)
+    ours = SECM(3, cost=cost, init=V, random_state=0, **({"connectivity": graph} | nobody)).fit(X)
+    theirs = kind(3, include_omega=False, init=V, random_state=0).fit(X)
     assert ours.neighbor_share_ == 0
     assert np.array_equal(ours.masses_, theirs.masses_)
     assert np.array_equal(ours.cluster_centers_, theirs.cluster_centers_)
@@ -166,6 +166,14 @@ def test_neighbours_tell_levels_apart_that_noise_hides(cost):
     edge = np.abs(np.hypot(*(np.mgrid[:64, :64] - 32)) - 64 / 3).ravel() < 1.5
     doubt = model.credal_partition_.doubt()
     assert doubt[edge].mean() > 1.5 * doubt[~edge].mean()
+
+
+@pytest.mark.parametrize("init", ["kmeans", "random", "k-means++"])
+def test_clusters_go_from_dark_to_bright(init):
+    image, truth = two_levels(0.3)
+    model = SECM(2, connectivity=grid_to_graph(64, 64), init=init, random_state=1).fit(image.reshape(-1, 1))
+    assert model.cluster_centers_[0] < model.cluster_centers_[1]
+    assert (model.labels_ == truth.ravel()).mean() > 0.95
 
 
 def test_graphs_of_all_kinds_are_the_same_graph():
