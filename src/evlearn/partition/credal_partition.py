@@ -16,7 +16,7 @@ from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.revision import support
 from evlearn.partition import conversions, storage
-from evlearn.partition.relational import PairMasses, masses_of_block, masses_of_pairs
+from evlearn.partition.relational import PairMasses, check_pairs, masses_of_block, masses_of_pairs
 from evlearn.partition.summary import PartitionSummary, counted, summarize
 from evlearn.partition.verdict import OUTLIER_MASS, SURE_LEVEL, Verdict, doubts, judge, level_for
 from evlearn.utils.chunks import row_blocks
@@ -512,14 +512,7 @@ class CredalPartition:
         """
         if pairs is None:
             return masses_of_block(self.masses, self.masses, self.focal_sets)
-        chosen = np.asarray(pairs)
-        if chosen.ndim != 2 or chosen.shape[1] != 2 or not np.issubdtype(chosen.dtype, np.integer):
-            raise ValueError(f"pairs must be whole numbers of shape (n_pairs, 2), got shape {chosen.shape}.")
-        if chosen.size and not 0 <= chosen.min() <= chosen.max() < self.n_samples:
-            raise ValueError(
-                f"pairs has the sample {chosen.max() if chosen.max() >= self.n_samples else chosen.min()}, "
-                f"but samples are numbered 0 to {self.n_samples - 1}."
-            )
+        chosen = check_pairs(pairs, self.n_samples)
         blocks = [
             masses_of_pairs(self.masses[chosen[block, 0]], self.masses[chosen[block, 1]], self.focal_sets)
             for block in row_blocks(len(chosen))

@@ -13,9 +13,10 @@ with the structure matrices of `FocalSets`. All four are sums of nonnegative pro
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from evlearn.belief import FocalSets
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import FloatArray, IntArray
 
 
 class PairMasses(NamedTuple):
@@ -47,6 +48,19 @@ class PairMasses(NamedTuple):
     def plausibility_different(self) -> FloatArray:
         """The plausibility that the samples are in different clusters."""
         return self.different + self.unknown
+
+
+def check_pairs(pairs: npt.ArrayLike, n_samples: int) -> IntArray:
+    """Pairs of samples by their numbers."""
+    chosen = np.asarray(pairs)
+    if chosen.ndim != 2 or chosen.shape[1] != 2 or not np.issubdtype(chosen.dtype, np.integer):
+        raise ValueError(f"pairs must be whole numbers of shape (n_pairs, 2), got shape {chosen.shape}.")
+    if chosen.size and not 0 <= chosen.min() <= chosen.max() < n_samples:
+        raise ValueError(
+            f"pairs has the sample {chosen.max() if chosen.max() >= n_samples else chosen.min()}, "
+            f"but samples are numbered 0 to {n_samples - 1}."
+        )
+    return chosen
 
 
 def masses_of_pairs(first: FloatArray, second: FloatArray, focal_sets: FocalSets) -> PairMasses:

@@ -17,6 +17,7 @@ from evlearn.plotting.interval_display import IntervalDisplay
 from evlearn.plotting.kinds_of_doubt_display import KindsOfDoubtDisplay
 from evlearn.plotting.masses_display import MassesDisplay
 from evlearn.plotting.objective_display import ObjectiveDisplay
+from evlearn.plotting.pair_probability_display import PairProbabilityDisplay
 from evlearn.plotting.partition_display import CredalPartitionDisplay
 from evlearn.plotting.partition_map_display import PartitionMapDisplay
 from evlearn.plotting.relational_display import RelationalDisplay
@@ -35,6 +36,7 @@ __all__ = [
     "MassContourDisplay",
     "MassesDisplay",
     "ObjectiveDisplay",
+    "PairProbabilityDisplay",
     "PartitionMapDisplay",
     "RelationalDisplay",
     "RiskCoverageDisplay",

@@ -531,3 +531,33 @@ def test_memory_does_not_grow_with_pairs_times_resamples():
     peak = peak_bytes(lambda: model.fit(X))
     # The probabilities of all pairs under all resamples would be 900 MB in single precision.
     assert peak < 60e6
+
+
+def test_probabilities_of_pairs_are_what_the_intervals_are_made_of():
+    X, _, _ = make_gaussian_mixture(2, 60, random_state=0)
+    model = BootClus(3, covariance_models="EEE", n_bootstrap=40, random_state=0).fit(X)
+    intervals = model.intervals_
+    found = model.pair_probabilities(X, intervals.pairs)
+    assert found.shape == (len(intervals.pairs), 40)
+    assert found.dtype == np.float32
+    lower, upper = np.quantile(found, [0.05, 0.95], axis=1)
+    np.testing.assert_allclose(lower, intervals.lower, atol=1e-6)
+    np.testing.assert_allclose(upper, intervals.upper, atol=1e-6)
+    # Of any samples, and whatever the order of a pair is.
+    some = model.pair_probabilities(X[10:], [(0, 5), (5, 0)])
+    np.testing.assert_array_equal(some[0], some[1])
+    np.testing.assert_allclose(some[0], model.pair_probabilities(X, [(10, 15)])[0], atol=1e-6)
+    assert model.pair_probabilities(X, np.empty((0, 2), dtype=int)).shape == (0, 40)
+    with pytest.raises(ValueError, match="pairs has the sample 60, but samples are numbered 0 to 59"):
+        model.pair_probabilities(X, [(0, 60)])
+    with pytest.raises(ValueError, match="X has missing values"):
+        model.pair_probabilities([[np.nan, 1.0], [0.0, 0.0]], [(0, 1)])
+
+
+def test_the_average_of_the_papers_takes_more_sweeps():
+    X, _, _ = make_gaussian_mixture(2, 60, random_state=0)
+    settings = {"covariance_models": "EEE", "n_bootstrap": 20, "random_state": 0}
+    last = BootClus(3, **settings).fit(X)
+    average = BootClus(3, stopping="average", **settings).fit(X)
+    assert average.n_iter_ >= 14 > last.n_iter_  # it begins at 1, halves at most, and must come below 1e-4
+    assert average.objective_ <= last.objective_

@@ -1,3 +1,4 @@
+import itertools
 import multiprocessing
 import os
 import subprocess
@@ -226,6 +227,18 @@ def test_neighbouring_clusters_are_found_and_paired():
         assert pairs == {frozenset(map(int, along[k : k + 2])) for k in range(3)}
 
 
+@pytest.mark.parametrize("settings", [{}, {"n_partners": 20}, {"n_partners": 20, "pair_update": "own"}])
+def test_the_average_of_the_papers_decides_when_sweeps_end(blobs, settings):
+    X, tol = blobs[0][::2], 1e-4
+    model = EVCLUS(4, stopping="average", tol=tol, init="random", random_state=0, **settings).fit(X)
+    history, averages = model.objective_history_, [1.0]
+    for before, after in itertools.pairwise(history):
+        averages.append(0.5 * averages[-1] + 0.5 * abs(before - after) / before)
+    assert averages[-1] <= tol < averages[-2]
+    assert model.n_iter_ >= 14  # the average begins at 1, and halves at most
+    assert model.converged_
+
+
 def test_a_given_scale_is_that_of_the_papers(blobs):
     X = blobs[0][::10]
     apart = pairwise_distances(X)[np.triu_indices(len(X), k=1)]
@@ -385,6 +398,8 @@ def test_asymmetric_dissimilarities_are_averaged_with_a_warning():
             "dissimilarity_transform must return values between 0 and 1",
         ),
         ({"solver": "stochastic", "focal_sets": "neighbor_pairs"}, "needs solver 'exact' or 'landmark'"),
+        ({"solver": "stochastic", "stopping": "average"}, "stopping='average' needs solver 'exact' or 'landmark'"),
+        ({"stopping": "mean"}, r"stopping must be one of \['last', 'average'\], got 'mean'"),
     ],
 )
 def test_wrong_parameters_are_named_with_what_is_allowed(settings, message):

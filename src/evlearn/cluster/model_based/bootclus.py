@@ -10,23 +10,32 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.focal_families import in_two_steps, make_focal_sets, mutual_neighbors
-from evlearn.cluster.model_based.intervals import PairIntervals, percentile_intervals
-from evlearn.cluster.pairwise.irqp import Swept, rows_against, stratified, sweep_masses
+from evlearn.cluster.model_based.intervals import PairIntervals, percentile_intervals, replicated
+from evlearn.cluster.pairwise.irqp import STOPPING, Swept, rows_against, stratified, sweep_masses
 from evlearn.cluster.pairwise.pair_graph import pairs_with_targets
 from evlearn.cluster.pairwise.partners import check_partners, choose_pairs
 from evlearn.cluster.rowwise import BlockModel, RowwiseClusterer
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import Replicates, bootstrap
 from evlearn.partition import CredalPartition
+from evlearn.partition.relational import check_pairs
 from evlearn.utils.convergence import Report, Trace, publish_trace, warn_caller, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import check_flag, check_integer, check_real, check_shape, refuse_remote
+from evlearn.utils.validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+    check_shape,
+    refuse_remote,
+)
 
 _REFERENCE_OBJECTS = 200
 _NUMBERS_OF_CLUSTERS = range(1, 10)
@@ -80,6 +89,9 @@ class BootClus(RowwiseClusterer):
         at random beyond.
     tol : float, default=1e-4
         A sweep that lowers the objective by less than this share of it is the last.
+    stopping : {"last", "average"}, default="last"
+        Which change `tol` judges: that of the last sweep, or the running average of the papers, which is 1 at
+        first, and then the mean of itself and of the last change.
     max_iter : int, default=100
         The largest number of sweeps.
     n_init : int, default=4
@@ -163,6 +175,7 @@ class BootClus(RowwiseClusterer):
         n_pair_neighbors: int = 1,
         n_partners: int | Literal["auto", "all"] = "auto",
         tol: float = 1e-4,
+        stopping: Literal["last", "average"] = "last",
         max_iter: int = 100,
         n_init: int = 4,
         variance_floor: float = 0.01,
@@ -180,6 +193,7 @@ class BootClus(RowwiseClusterer):
         self.n_pair_neighbors = n_pair_neighbors
         self.n_partners = n_partners
         self.tol = tol
+        self.stopping = stopping
         self.max_iter = max_iter
         self.n_init = n_init
         self.variance_floor = variance_floor
@@ -228,6 +242,7 @@ class BootClus(RowwiseClusterer):
                 on_single_clusters(shares, focal_sets),
                 focal_sets,
                 tol=self.tol,
+                stopping=self.stopping,
                 max_iter=self.max_iter,
                 report=self._report if self.verbose else None,
             )
@@ -250,6 +265,34 @@ class BootClus(RowwiseClusterer):
         publish_trace(self, trace, "the objective", max_iter=self.max_iter, steps="sweeps")
         return self
 
+    def pair_probabilities(self, X: ArrayLike, pairs: ArrayLike) -> FloatArray:
+        """The probability that two samples belong to the same cluster, under each resampled mixture.
+
+        These are the numbers of which the confidence intervals are percentiles. They are computed when they are
+        asked for, and take four bytes for each pair and each resample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, new or old, without missing values.
+        pairs : array-like of int of shape (n_pairs, 2)
+            Pairs of them, by their numbers.
+
+        Returns
+        -------
+        ndarray of float32 of shape (n_pairs, n_bootstrap_)
+            The probabilities.
+        """
+        check_is_fitted(self)
+        numbers = self._read(X, reset=False)
+        if numbers.has_gaps:
+            raise ValueError("X has missing values, and probabilities of pairs need complete samples.")
+        chosen = check_pairs(pairs, len(numbers.data))
+        used, places = np.unique(chosen, return_inverse=True)
+        shares = self._model.replicates.posterior(numbers.data[used].astype(np.float64, copy=False))
+        first, second = np.ascontiguousarray(places.reshape(chosen.shape).T, dtype=np.intp)
+        return replicated(shares, shares, first, second)
+
     def _check_parameters(self) -> None:
         if self.n_clusters is not None:
             check_integer("n_clusters", self.n_clusters, 1)
@@ -264,6 +307,7 @@ class BootClus(RowwiseClusterer):
         check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
         check_partners(self.n_partners)
         check_real("tol", self.tol, 0)
+        check_choice("stopping", self.stopping, STOPPING)
         check_integer("max_iter", self.max_iter, 1)
 
     # The mixture and its resamples
@@ -387,6 +431,7 @@ def masses_from_intervals(
     focal_sets: FocalSets,
     *,
     tol: float = 1e-4,
+    stopping: str = "last",
     max_iter: int = 100,
     report: Report | None = None,
 ) -> Trace[Swept]:
@@ -397,6 +442,7 @@ def masses_from_intervals(
         focal_sets,
         eta=1 / len(pairs),
         tol=tol,
+        stopping=stopping,
         max_iter=max_iter,
         forms=same_cluster_forms(focal_sets),
         report=report,

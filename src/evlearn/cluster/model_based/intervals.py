@@ -84,8 +84,7 @@ def percentile_intervals(
     first, second = np.ascontiguousarray(pairs.T, dtype=np.intp)
 
     def reduce(some: slice) -> None:
-        values = np.empty((some.stop - some.start, n_replicates), dtype=np.float32)
-        same_cluster(left, right, first[some], second[some], values)
+        values = replicated(left, right, first[some], second[some])
         values.sort(axis=1)  # whole, because NumPy sorts short rows faster than it selects from them
         low, high = values[:, below], values[:, above]
         bounds[some] = low + parts * (high - low)
@@ -93,6 +92,13 @@ def percentile_intervals(
     blocks = row_blocks(len(pairs), max(1, _NUMBERS_AT_A_TIME // n_replicates))
     Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(reduce)(some) for some in blocks)
     return bounds[:, 0], bounds[:, 1]
+
+
+def replicated(left: FloatArray, right: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
+    """The probability that two samples are in the same cluster, for pairs as rows and replicates as columns."""
+    values = np.empty((len(first), left.shape[2]), dtype=np.float32)
+    same_cluster(left, right, first, second, values)
+    return values
 
 
 __all__ = ["PairIntervals", "percentile_intervals"]

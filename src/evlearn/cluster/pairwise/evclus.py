@@ -18,7 +18,7 @@ from evlearn.cluster.collapse import warn_of_small_clusters
 from evlearn.cluster.dissimilarities import SPARSE_METRICS, check_dissimilarities, symmetric_dissimilarities
 from evlearn.cluster.focal_families import make_focal_sets
 from evlearn.cluster.pairwise import by_landmarks, exact, stochastic
-from evlearn.cluster.pairwise.irqp import labels_of, stratified
+from evlearn.cluster.pairwise.irqp import STOPPING, labels_of, stratified
 from evlearn.cluster.pairwise.landmarks import LandmarkModel
 from evlearn.cluster.pairwise.pair_graph import (
     TRANSFORMS,
@@ -104,6 +104,9 @@ class EVCLUS(RowwiseClusterer):
     tol : float, default=1e-5
         A sweep that lowers the objective by less than this share of it is the last. The stochastic solver compares
         averages of five sweeps, with at least 1e-3.
+    stopping : {"last", "average"}, default="last"
+        Which change `tol` judges: that of the last sweep, or the running average of the papers, which is 1 at
+        first, and then the mean of itself and of the last change.
     shuffle : bool, default=True
         Whether sweeps visit the samples in a new random order.
     pair_update : {"symmetric", "own"}, default="symmetric"
@@ -199,6 +202,7 @@ class EVCLUS(RowwiseClusterer):
         n_init: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-5,
+        stopping: Literal["last", "average"] = "last",
         shuffle: bool = True,
         pair_update: Literal["symmetric", "own"] = "symmetric",
         random_state: RandomSeed = None,
@@ -224,6 +228,7 @@ class EVCLUS(RowwiseClusterer):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.stopping = stopping
         self.shuffle = shuffle
         self.pair_update = pair_update
         self.random_state = random_state
@@ -366,6 +371,7 @@ class EVCLUS(RowwiseClusterer):
         check_integer("n_init", self.n_init, 1)
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0)
+        check_choice("stopping", self.stopping, STOPPING)
         check_real("xi", self.xi, 0)
         check_real("d0_quantile", self.d0_quantile, 0, 1, open_low=True, or_auto=True)
         check_choice("solver", self.solver, ("exact", "stochastic", "landmark"))

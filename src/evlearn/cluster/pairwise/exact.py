@@ -65,6 +65,7 @@ def sweep(
         focal_sets,
         eta=normalisation(pairs, settings.loss),
         tol=settings.tol,
+        stopping=settings.stopping,
         max_iter=settings.max_iter,
         penalty=Penalty.of(constraints, xi, focal_sets) if constraints is not None and xi > 0 else None,
         random=random if settings.shuffle else None,

@@ -19,6 +19,8 @@ from evlearn.kernels.simplex_qp import solve_many
 from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray, IntArray
 
+#: Which change `tol` judges: the last, or an average in which earlier ones count less and less.
+STOPPING = ("last", "average")
 #: An objective this small is a perfect fit: there is nothing left to lower.
 _PERFECT = 1e-10
 
@@ -60,12 +62,13 @@ def sweep_masses(
     eta: float,
     tol: float,
     max_iter: int,
+    stopping: str = "last",
     forms: FloatArray | None = None,
     penalty: Penalty | None = None,
     random: np.random.RandomState | None = None,
     report: Report | None = None,
 ) -> Trace[Swept]:
-    """Sweep until a sweep lowers the objective by less than `tol` of itself."""
+    """Sweep until a sweep, or sweeps on average, lower the objective by less than `tol` of itself."""
     forms = focal_sets.conflict_matrix[None] if forms is None else forms
     C = np.ascontiguousarray(forms).reshape(-1, forms.shape[-1])
     M: FloatArray = np.array(masses, dtype=np.float64, order="C")
@@ -79,16 +82,21 @@ def sweep_masses(
         return eta * pairs.residuals(M, Y) + (penalty.value(M) if penalty else 0.0)
 
     start = exact()
-    before = start if additive else np.inf  # in others, two sweeps must agree
+    before = start if additive or stopping == "average" else np.inf  # in others, two sweeps must agree
+    average = 1.0  # e_t of the papers
 
     def step(M: FloatArray) -> tuple[FloatArray, float, bool]:
-        nonlocal before
+        nonlocal before, average
         order = np.arange(n_samples) if random is None else random.permutation(n_samples)
         change = 2 * eta * pairs.sweep(M, Y, C, order.astype(np.int32), terms)
         objective = before + change if additive else exact()
         lowered = abs(change if additive else before - objective)
+        settled = lowered <= tol * objective
+        if stopping == "average":
+            average = average / 2 + lowered / max(before, _PERFECT) / 2
+            settled = average <= tol
         before = objective
-        return M, objective, bool(lowered <= tol * objective or objective <= _PERFECT)
+        return M, objective, bool(settled or objective <= _PERFECT)
 
     end = descend(step, Trace(M, [start]), max_iter=max_iter, report=report)
     stress = end.objective - (penalty.value(M) if penalty else 0.0)

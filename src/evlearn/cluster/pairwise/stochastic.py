@@ -41,6 +41,8 @@ def solve(problem: Problem) -> Solution:
     settings, data, random = problem.settings, problem.data, problem.random
     if problem.in_two_steps:
         raise ValueError("focal_sets='neighbor_pairs' needs solver 'exact' or 'landmark', got 'stochastic'.")
+    if settings.stopping != "last":
+        raise ValueError("stopping='average' needs solver 'exact' or 'landmark', got 'stochastic'.")
     n_rings = min(20, 100_000 // len(data) + 1)
     rings = [
         ring_distances(data, random.permutation(len(data))[:100_000], settings.metric) for _ in range(n_rings)
