@@ -78,3 +78,17 @@ def test_an_unfinished_mass_function_says_what_is_missing():
 def test_errors_say_what_to_do(m, call, message):
     with pytest.raises(ValueError, match=message):
         call(m)
+
+
+def test_a_random_set_adds_up_the_states_that_say_the_same():
+    states = {1: 0.5, 2: 0.3, 3: 0.2}
+    m = MassFunction.from_random_set(["a", "b", "c"], states, {1: "a", 2: "b,c", 3: "c,b"})
+    assert m["a"] == 0.5
+    assert m["b,c"] == pytest.approx(0.5)
+    # Belief is the probability of states that imply a set, and plausibility that of those that allow it.
+    assert m.bel("b,c") == pytest.approx(0.5)
+    assert m.pl("a,b") == pytest.approx(1)
+    with pytest.raises(ValueError, match=r"must have the same states, but only one has \['3'\]"):
+        MassFunction.from_random_set(["a", "b"], {1: 0.5, 3: 0.5}, {1: "a"})
+    with pytest.raises(ValueError, match=r"the masses sum to 0\.5 and not to 1"):
+        MassFunction.from_random_set(["a", "b"], {1: 0.5}, {1: "a"})

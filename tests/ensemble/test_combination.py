@@ -11,14 +11,14 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import ECM
 from evlearn.cluster.focal_families import random_masses
 from evlearn.cluster.pairwise.pair_graph import pairs_with_targets
-from evlearn.ensemble import combine_partitions
+from evlearn.ensemble import combine_partitions, fusion
 from evlearn.ensemble.fusion import fuse
 from evlearn.ensemble.recovery import Landmarks, pair_forms_of, recover, stated, targets_of
 from evlearn.metrics import credal_rand_index
 from evlearn.metrics.pairwise import _jousselme
 from evlearn.partition import CredalPartition, PairMasses
 
-RULES = ["average", "dempster", "dubois_prade"]
+RULES = list(fusion.RULES)
 
 
 def some_partition(seed, n=12, c=3, sets=None):
@@ -39,6 +39,51 @@ def test_dubois_and_prade_leave_contradictions_open():
     np.testing.assert_allclose(np.ravel(fuse([same, different], "average")), [0, 0.5, 0.5, 0])
     # Dempster's rule has no answer there, and takes the mean.
     np.testing.assert_allclose(np.ravel(fuse([same, different], "dempster")), [0, 0.5, 0.5, 0])
+
+
+@pytest.mark.parametrize("rule", ["average", "cautious"])
+@given(seed=st.integers(0, 1000))
+def test_what_is_said_twice_counts_once_where_evidence_is_shared(rule, seed):
+    (one,) = [some_partition(seed, 6)]
+    said = one.relational(all_pairs(6))
+    again = np.stack(fuse([said, said, said], rule))
+    expected = np.stack(said)
+    if rule == "cautious":
+        expected = expected / (1 - expected[0])
+        expected[0] = 0
+    usable = np.stack(said)[0] < 1 - 1e-6
+    np.testing.assert_allclose(again[:, usable], expected[:, usable], atol=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["conjunctive", "yager", "dubois_prade", "disjunctive", "cautious", "dempster"])
+@given(seed=st.integers(0, 1000))
+def test_two_members_may_speak_in_any_order(rule, seed):
+    members = [one.relational(all_pairs(6)) for one in (some_partition(seed, 6), some_partition(seed + 1, 6))]
+    one, other = (np.stack(fuse(some, rule)) for some in (members, members[::-1]))
+    np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+@given(seed=st.integers(0, 1000))
+def test_rules_differ_in_where_contradictions_go(seed):
+    sets = FocalSets.full(3)
+    masses = np.random.default_rng(seed).dirichlet(np.full(7, 0.4), size=(2, 6))
+    masses = np.concatenate([np.zeros((2, 6, 1)), masses], axis=2)
+    members = [CredalPartition(one, sets).relational(all_pairs(6)) for one in masses]
+    found = {rule: np.stack(fuse(members, rule)) for rule in RULES}
+    conflict = found["conjunctive"][0]
+    kept = found["conjunctive"][1:]
+    np.testing.assert_allclose(found["yager"][1:], kept + conflict * np.array([[0], [0], [1]]), atol=1e-12)
+    # On two answers, "one of both" and "nobody knows" are the same.
+    np.testing.assert_allclose(found["dubois_prade"], found["yager"], atol=1e-12)
+    usable = conflict < 1 - 1e-6
+    normal = kept[:, usable] / (1 - conflict[usable])
+    np.testing.assert_allclose(found["dempster"][1:, usable], normal, atol=1e-9)
+    for rule in ("yager", "dubois_prade", "disjunctive", "dempster", "cautious"):
+        np.testing.assert_allclose(found[rule][0], 0, atol=1e-12)
+    # What is known for sure by "or" is known to each of them.
+    for said in members:
+        assert (found["disjunctive"][1] <= said.same + 1e-9).all()
+        assert (found["disjunctive"][2] <= said.different + 1e-9).all()
 
 
 def test_dempster_makes_independent_hints_surer():

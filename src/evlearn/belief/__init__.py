@@ -27,6 +27,15 @@ from evlearn.belief.decision import (
     partial_assignment,
 )
 from evlearn.belief.focal_sets import FocalSets
+from evlearn.belief.kinds import (
+    is_bayesian,
+    is_consonant,
+    is_dogmatic,
+    is_logical,
+    is_normal,
+    is_simple,
+    is_vacuous,
+)
 from evlearn.belief.mass_function import MassFunction
 from evlearn.belief.measures import belief_distance, jousselme_distance, nonspecificity
 from evlearn.belief.revision import (
@@ -78,7 +87,14 @@ __all__ = [
     "expected_loss",
     "implicability",
     "interval_dominance",
+    "is_bayesian",
+    "is_consonant",
     "is_contradictory",
+    "is_dogmatic",
+    "is_logical",
+    "is_normal",
+    "is_simple",
+    "is_vacuous",
     "jousselme_distance",
     "loss_matrix",
     "mass_from_belief",

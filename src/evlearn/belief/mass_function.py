@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
-from evlearn.belief import combination, measures, revision, transforms
+from evlearn.belief import combination, kinds, measures, revision, transforms
 from evlearn.belief.columns import expand
 from evlearn.belief.focal_sets import FocalSets
 from evlearn.belief.notation import Frame, SetLike
@@ -101,6 +101,48 @@ class MassFunction:
         return one
 
     # Masses, set by set
+
+    @classmethod
+    def from_random_set(
+        cls, frame: Frame, probabilities: Mapping[Hashable, float], images: Mapping[Hashable, SetLike]
+    ) -> MassFunction:
+        """The mass function of a random set: a state is drawn, and all that is known then is a set.
+
+        In the words of the theory, states have probabilities P, and a multi-valued mapping Γ leads from each
+        of them to a set of the frame: m(A) is the probability of the states whose set is A.
+
+        Parameters
+        ----------
+        frame : sequence of str or int
+            The names of the elements of the frame, or their number.
+        probabilities : mapping from states to float
+            The probability of each state; together 1.
+        images : mapping from states to sets
+            What each state lets us know.
+
+        Returns
+        -------
+        MassFunction
+            The mass function.
+
+        Examples
+        --------
+        A witness is sober with probability 0.7, and then says the truth; a drunken one knows nothing.
+
+        >>> from evlearn.belief import MassFunction
+        >>> states = {"sober": 0.7, "drunk": 0.3}
+        >>> MassFunction.from_random_set(["red", "green"], states, {"sober": "red", "drunk": "Ω"})
+        m({red}) = 0.7
+        m(Ω) = 0.3
+        """
+        if set(probabilities) != set(images):
+            lost = sorted(map(str, set(probabilities) ^ set(images)))
+            raise ValueError(f"probabilities and images must have the same states, but only one has {lost}.")
+        found = cls(frame)
+        for state, probability in probabilities.items():
+            found[images[state]] += probability
+        found._check()
+        return found
 
     def __setitem__(self, subset: SetLike, mass: float) -> None:
         if not (isinstance(mass, (int, float, np.floating)) and 0 <= mass <= 1):
@@ -222,6 +264,36 @@ class MassFunction:
             The mass that their conjunction gives to the empty set.
         """
         return (self & other)[""]
+
+    # Which kind it is of
+
+    def is_normal(self) -> bool:
+        """Whether the empty set has no mass."""
+        return bool(kinds.is_normal(self.to_array(), self.focal_sets))
+
+    def is_dogmatic(self) -> bool:
+        """Whether the frame has no mass: something is excluded for sure."""
+        return bool(kinds.is_dogmatic(self.to_array(), self.focal_sets))
+
+    def is_vacuous(self) -> bool:
+        """Whether it knows nothing: all mass is on the frame."""
+        return bool(kinds.is_vacuous(self.to_array(), self.focal_sets))
+
+    def is_logical(self) -> bool:
+        """Whether it is a set: all mass is on one, which is also called categorical."""
+        return bool(kinds.is_logical(self.to_array(), self.focal_sets))
+
+    def is_bayesian(self) -> bool:
+        """Whether it is a probability: all mass is on single elements."""
+        return bool(kinds.is_bayesian(self.to_array(), self.focal_sets))
+
+    def is_simple(self) -> bool:
+        """Whether it supports one set: no other has mass, but for the frame."""
+        return bool(kinds.is_simple(self.to_array(), self.focal_sets))
+
+    def is_consonant(self) -> bool:
+        """Whether it is a degree of possibility: each focal set is part of the next."""
+        return bool(kinds.is_consonant(self.to_array(), self.focal_sets))
 
     # What becomes of it
 

@@ -13,7 +13,7 @@ from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.focal_families import make_focal_sets
 from evlearn.cluster.pairwise.irqp import Swept, stratified
-from evlearn.ensemble.fusion import RULES
+from evlearn.ensemble.fusion import ADDING_DOUBT, RULES, CombinationRule
 from evlearn.ensemble.products import side_by_side
 from evlearn.ensemble.recovery import Landmarks, recover, stated
 from evlearn.partition import CredalPartition, align_clusters, as_credal
@@ -34,7 +34,7 @@ _ALL_PAIRS_OF_CLUSTERS_UP_TO = 12
 def combine_partitions(
     partitions: Sequence[Any],
     *,
-    rule: Literal["average", "dempster", "dubois_prade"] = "average",
+    rule: CombinationRule = "average",
     n_clusters: int | None = None,
     focal_sets: Literal["auto", "simple", "pairs", "full"] | FocalSetsLike = "auto",
     include_omega: bool = True,
@@ -54,10 +54,12 @@ def combine_partitions(
     ----------
     partitions : sequence of CredalPartition or array-like
         The partitions: credal ones, labels, or probabilities; see `as_credal`.
-    rule : {"average", "dempster", "dubois_prade"}, default="average"
+    rule : str, default="average"
         How statements about a pair are combined. "average": every partition has one vote; "dempster": independent
-        pieces of evidence, which become sure together; "dubois_prade": where they contradict each other, nothing
-        is known. The last depends on the order of the partitions if there are more than two.
+        pieces of evidence, which become sure together; "cautious": the same for evidence that is shared, which
+        counts once; "conjunctive": as Dempster's rule, but contradictions stay, as mass on the empty set; "yager":
+        they become "nothing is known"; "dubois_prade": so, pair by pair of partitions, in their order;
+        "disjunctive": only what all agree on is known.
     n_clusters : int or None, default=None
         The number of clusters of the result; None takes the largest of the partitions.
     focal_sets : {"auto", "simple", "pairs", "full"}, FocalSets or list of sets, default="auto"
@@ -131,7 +133,7 @@ def choose_sets(
     """The family of the combined partition."""
     number = max(one.n_clusters for one in members) if n_clusters is None else n_clusters
     if isinstance(focal_sets, str) and focal_sets == "auto":
-        in_sets = rule == "dubois_prade" or any((one.focal_sets.sizes > 1).any() for one in members)
+        in_sets = rule in ADDING_DOUBT or any((one.focal_sets.sizes > 1).any() for one in members)
         pairs = in_sets and number <= _ALL_PAIRS_OF_CLUSTERS_UP_TO
         focal_sets = "full" if number <= _ALL_SETS_UP_TO else "pairs" if pairs else "simple"
     return make_focal_sets(focal_sets, number, include_omega=include_omega)

@@ -16,6 +16,7 @@ from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.base import read_in_memory, with_seed
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.ensemble.combination import check_combination, choose_sets, combine
+from evlearn.ensemble.fusion import CombinationRule
 from evlearn.ensemble.recovery import Landmarks
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition
@@ -48,7 +49,7 @@ class CredalEnsemble(RowwiseClusterer):
     max_samples : float or int, default=0.5
         How many samples each clone of a single clusterer is fitted to, drawn without replacement: a share of all
         if it is a float, and a number if it is an int. Clusterers of a list are fitted to all.
-    rule : {"average", "dempster", "dubois_prade"}, default="average"
+    rule : str, default="average"
         How statements about a pair are combined; see `combine_partitions`.
     n_clusters : int or None, default=None
         The number of clusters of the result; None takes the largest of the members.
@@ -137,7 +138,7 @@ class CredalEnsemble(RowwiseClusterer):
         *,
         n_members: int = 10,
         max_samples: float = 0.5,
-        rule: Literal["average", "dempster", "dubois_prade"] = "average",
+        rule: CombinationRule = "average",
         n_clusters: int | None = None,
         focal_sets: Literal["auto", "simple", "pairs", "full"] | FocalSetsLike = "auto",
         include_omega: bool = True,

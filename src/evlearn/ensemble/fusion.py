@@ -1,6 +1,7 @@
 """What several partitions say about pairs of samples, combined into one statement for each pair."""
 
 from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from evlearn.utils.typing import FloatArray
 
 #: The frame of a pair: same cluster, or different clusters. Its sets are the fields of `PairMasses`.
 PAIR_FRAME = FocalSets.full(2)
+#: How much of it is doubted before the cautious rule, which cannot do with statements that are quite sure.
+_DOUBT = 1e-9
 
 
 def _dempster(sources: Sequence[FloatArray], focal_sets: FocalSets) -> FloatArray:
@@ -19,11 +22,32 @@ def _dempster(sources: Sequence[FloatArray], focal_sets: FocalSets) -> FloatArra
     return np.where(np.isnan(combined), belief.average(sources, focal_sets), combined)
 
 
+def _cautious(sources: Sequence[FloatArray], focal_sets: FocalSets) -> FloatArray:
+    """The cautious rule, normalised, of statements that are nearly as sure as they were."""
+    doubted = [belief.discount(source, focal_sets, _DOUBT) for source in sources]
+    combined = belief.cautious(doubted, focal_sets)
+    support = 1 - combined[..., :1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        normal = combined / support
+    normal[..., 0] = 0
+    # Sources that exclude each other leave no more than their doubt.
+    return np.where(support > 2 * _DOUBT, normal, belief.average(sources, focal_sets))
+
+
+CombinationRule: TypeAlias = Literal[
+    "average", "dempster", "cautious", "conjunctive", "yager", "dubois_prade", "disjunctive"
+]
 RULES: dict[str, Callable[[Sequence[FloatArray], FocalSets], FloatArray]] = {
     "average": belief.average,
     "dempster": _dempster,
+    "cautious": _cautious,
+    "conjunctive": belief.conjunctive,
+    "yager": belief.yager,
     "dubois_prade": belief.dubois_prade,
+    "disjunctive": belief.disjunctive,
 }
+#: Rules that answer contradictions by "nobody knows", and so need sets of clusters.
+ADDING_DOUBT = ("yager", "dubois_prade", "disjunctive")
 
 
 def fuse(sources: Sequence[PairMasses], rule: str) -> PairMasses:

@@ -25,6 +25,7 @@ from evlearn.conformal.strangeness import QUESTIONS, Strangeness
 from evlearn.conformal.support import Speaker
 from evlearn.ensemble import CredalEnsemble
 from evlearn.ensemble.credal_ensemble import EnsembleModel
+from evlearn.ensemble.fusion import RULES
 from evlearn.ensemble.recovery import Landmarks
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.covariance_models import MULTIVARIATE, ONE_DIMENSIONAL
@@ -314,7 +315,7 @@ PARTS = [
             "known": listed(instance(CredalPartition), fewest=1),
             "masses": array(2, low=0, high=SHARES),
             "focal_sets": _SETS,
-            "rule": text("average", "dempster", "dubois_prade"),
+            "rule": text(*RULES),
         },
     ),
     Part(
