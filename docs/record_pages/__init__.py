@@ -10,7 +10,10 @@ import importlib
 import json
 from pathlib import Path
 
-PAGES = ("reproduction", "peers", "answers", "coverage", "raw_tables", "classifiers", "scale", "robustness")
+PAGES = (
+    *("reproduction", "peers", "answers", "images", "coverage"),
+    *("raw_tables", "classifiers", "scale", "robustness"),
+)
 ROOT = Path(__file__).resolve().parents[2]
 
 
