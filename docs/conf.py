@@ -8,7 +8,7 @@ from sphinx.errors import SphinxError
 
 import evlearn
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 import citations
 import record_pages
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from evlearn.active import ActiveClustering
+from evlearn.active import ActiveClustering, ActiveLabelling
 from evlearn.classify import (
     EvidentialForestClassifier,
     EvidentialKNNClassifier,
@@ -55,6 +55,7 @@ ESTIMATORS = [
     PCCA(1, random_state=0),
     KernelPCCA(1, random_state=0),
     ActiveClustering(EVCLUS(2, random_state=0), random_state=0),
+    ActiveLabelling(EvidentialKNNClassifier(), [False, True], random_state=0),
 ]
 
 
@@ -81,6 +82,8 @@ def learn(model, X, y=None):
     y = np.arange(len(X)) >= len(X) // 2 if y is None else y
     if isinstance(model, ActiveClustering):
         return model.start(X)
+    if isinstance(model, ActiveLabelling):
+        return model.start(X, known={0: False, 39: True})
     if isinstance(model, (CECM, PCCA, KernelPCCA)):
         return model.fit(X, constraints=CONSTRAINTS)
     return model.fit(X, y)
@@ -89,6 +92,8 @@ def learn(model, X, y=None):
 def answers(model, X):
     if isinstance(model, ActiveClustering):
         return model.ask(), model.estimator_.predict_mass(X).masses
+    if isinstance(model, ActiveLabelling):
+        return model.ask().sample, model.estimator_.predict_mass(X).masses
     asked = next(name for name in ("predict_mass", "predict_proba", "transform") if hasattr(model, name))
     found = getattr(model, asked)(X)
     return (getattr(found, "masses", found),)
@@ -154,7 +159,7 @@ def test_wherever_a_first_fit_fails_there_is_no_fit(make, monkeypatch):
             with pytest.raises(MemoryError):
                 learn(model, blobs(2))
         with pytest.raises(NotFittedError):
-            model.ask() if kind is ActiveClustering else check_is_fitted(model)
+            model.ask() if kind in (ActiveClustering, ActiveLabelling) else check_is_fitted(model)
         assert vars(model).keys() == vars(make()).keys()
 
 

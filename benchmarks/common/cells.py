@@ -36,6 +36,34 @@ def cell(table, row, column, published, ours, tolerance, settings=""):
     }
 
 
+#: Tables whose tolerance is so wide that any setting would do.
+WIDE = ("NN-EVCLUS, Figure 14", "Bootclus, Table 8", "Bootclus, Table 12")
+
+
+def worth(one):
+    """What a cell can show: "full", or why it shows little: "time", "zero", "weak" or "drawn anew".
+
+    CPU seconds agree if ours are fewer. A published zero that is zero here as well is easily met, and so is a
+    number with a wide tolerance. Data that the authors drew at random and did not publish can only be drawn anew.
+    """
+    if one["tolerance"] is None:
+        return "time"
+    if one["published"] == 0 == one["ours"]:
+        return "zero"
+    if one["table"] in WIDE or (one["table"].endswith("Glass") and one["row"] != "all"):
+        return "weak"
+    if any(name in one["column"] + one["row"] for name in ("Banana", "GvHD")):
+        return "drawn anew"
+    return "full"
+
+
+def agrees(one):
+    """Whether a cell is within its tolerance, or differs by no more than two standard errors of two such means."""
+    return one["within"] or bool(
+        one["spread"] and abs(one["ours"] - one["published"]) <= 2 * one["spread"] * np.sqrt(2 / one["runs"])
+    )
+
+
 def without_data(table, reason, n_cells):
     """A published table, or a part of it, that cannot be compared, and why."""
     return {"table": table, "reason": reason, "cells": n_cells}

@@ -4,6 +4,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from benchmarks.common.cells import agrees, worth
 from record_pages.tables import provenance, table
 
 PARTS = ("nnevclus", "kcevclus", "bootclus", "slides")
@@ -16,7 +17,7 @@ def parts(read):
     cells = [one for results in found.values() for one in results["cells"]]
     figures = {f"figure_{number}": figure for number, figure in draw(found["kcevclus"]).items()}
     return {
-        "counts": counts(cells),
+        "counts": counts(cells, with_defaults(read("reproduction_defaults"))),
         **{f"tables_{name}": beside(results) for name, results in found.items()},
         "differences": differences(cells),
         "without_data": without_data(found.values()),
@@ -25,17 +26,45 @@ def parts(read):
     }
 
 
-def counts(cells):
-    """How many cells of each table agree."""
-    rows = [
-        (name, len(some), sum(one["within"] for one in some), share(some))
-        for name, some in [*by(cells, "table").items(), ("**all**", cells)]
-    ]
-    return table(("table", "cells", "within tolerance", "share"), rows, widths=(55, 15, 15, 15))
+#: Cells that show little, and are not in the headline: what they are called on the page.
+LITTLE = {
+    "time": "CPU seconds, which agree if ours are fewer",
+    "zero": "zeros that are zeros here, too",
+    "weak": "cells that any setting would meet",
+    "drawn anew": "data that the authors drew and did not publish",
+}
+
+
+def counts(cells, defaults):
+    """How many cells of each table agree, with the paper's settings and with ours; then those that show little."""
+    full, usual = full_ones(cells), by(full_ones(defaults), "table")
+    rows = []
+    for name, some in [*by(full, "table").items(), ("**all of these**", full)]:
+        tried = [one for key in by(some, "table") for one in usual.get(key, [])]
+        ours = f"{sum(one['within'] for one in tried)} of {len(tried)}" if tried else None
+        rows.append(
+            (name, len(some), sum(one["within"] for one in some), sum(map(agrees, some)), share(some), ours)
+        )
+    for kind, name in LITTLE.items():
+        some = [one for one in cells if worth(one) == kind]
+        rows.append(
+            (f"*{name}*", len(some), sum(one["within"] for one in some), sum(map(agrees, some)), share(some), None)
+        )
+    head = ("table", "cells", "within tolerance", "or within chance", "share", "with our defaults")
+    return table(head, rows, widths=(40, 10, 13, 13, 9, 15))
+
+
+def with_defaults(results):
+    """The cells of all parts of the study of defaults."""
+    return [one for part in results.values() if isinstance(part, list) for one in part]
+
+
+def full_ones(cells):
+    return [one for one in cells if worth(one) == "full"]
 
 
 def share(cells):
-    return f"{100 * sum(one['within'] for one in cells) / len(cells):.0f} %"
+    return f"{100 * sum(map(agrees, cells)) / len(cells):.1f} %"
 
 
 def by(cells, key):
@@ -55,7 +84,32 @@ def beside(results):
             texts += [one_table(f"{name}, {quantity}", group) for quantity, group in by(split, "quantity").items()]
         else:
             texts.append(one_table(name, some))
+        texts.append(settings(some))
     return "".join(texts)
+
+
+def settings(cells):
+    """The settings that decide a table, each with the cells that have it."""
+    groups = by(cells, "settings")
+    if len(groups) == 1:
+        return f"Settings: {literal(next(iter(groups)))}.\n\n"
+    lines = ["Settings:", ""]
+    for how, some in groups.items():
+        columns = [f"{column} ({listed(part, cells)})" for column, part in by(some, "column").items()]
+        lines.append(f"- {', '.join(one.removesuffix(' ()') for one in columns)}: {literal(how)}")
+    return "\n".join(lines) + "\n\n"
+
+
+def listed(some, cells):
+    """The rows of these cells of one column, or nothing if they are all that the column has."""
+    whole = [one["row"] for one in cells if one["column"] == some[0]["column"]]
+    rows = [one["row"] for one in some]
+    return "" if rows == whole else ", ".join(rows)
+
+
+def literal(text):
+    """Text in which stars and bars mean themselves."""
+    return text.replace("*", "\\*").replace("|", "\\|")
 
 
 def one_table(name, cells):

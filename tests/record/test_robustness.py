@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import itertools
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +28,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def outcomes():
-    return dict(watched(cells(parameters=False)))
+    """Of every ninth cell: other inputs for each estimator. The study tries them all."""
+    return dict(watched(itertools.islice(cells(parameters=False), 0, None, 9)))
 
 
 @pytest.fixture(scope="module")

@@ -154,10 +154,26 @@ def cells_of(number, row, asked, runs):
     where = f"{asked['n_constraints']} constraints, {varied}"
     values = float(row["ari_mean"]), float(row["nonspecificity_mean"])
     return [
-        cell(f"{PAPER}, Table {number}", where, f"{row['dataset']}: {name}", value, runs[:, place], tolerance)
+        cell(
+            f"{PAPER}, Table {number}",
+            where,
+            f"{row['dataset']}: {name}",
+            value,
+            runs[:, place],
+            tolerance,
+            how(asked["quantile"], "all"),
+        )
         | {"dataset": row["dataset"], "asked": asked}
         for place, (name, value, tolerance) in enumerate(zip(COLUMNS, values, TOLERANCES, strict=True))
     ]
+
+
+def how(quantile, n_partners):
+    """Settings in words."""
+    return (
+        f"raw attributes, focal_sets='simple', d0_quantile={quantile:g}, n_partners={n_partners!r}; the weight of "
+        "constraints is four times that of equation (9), as in R"
+    )
 
 
 def explain(one, data, n_runs):
@@ -256,18 +272,27 @@ def claims(figures, hundred):
         largest = int(name.split("_")[1].replace(",", ""))
         if largest in curve:
             row = f"{name}, {largest} constraints"
-            cells.append(cell(where, row, "ARI", 0.88, curve[largest]["ari"][1], 0.05, "median of the runs"))
+            told = f"median of the runs; {how_large(name)}"
+            cells.append(cell(where, row, "ARI", 0.88, curve[largest]["ari"][1], 0.05, told))
         rises = sum(np.diff([point["nonspecificity"][1] for point in figures[number]["by_constraints"]]) > 0)
         row = f"{name}, nonspecificity against constraints"
-        cells.append(cell(where, row, "times that it rises", 0, rises, 0, "“monotonically decreases”"))
+        told = f"“monotonically decreases”; {how_large(name)}"
+        cells.append(cell(where, row, "times that it rises", 0, rises, 0, told))
     vague = [point["nonspecificity"][1] for point in figures[7]["by_constraints"]]
     if len(vague) > 2:
         inside = min(vague) < min(vague[0], vague[-1])
         row, column = "Letter, nonspecificity against constraints", "lowest inside the curve (1: yes)"
-        cells.append(cell(where, row, column, 1, inside, 0, "“U-shaped”"))
+        cells.append(cell(where, row, column, 1, inside, 0, f"“U-shaped”; {how_large('Letter')}"))
     aris = [ari for ari, _ in hundred]
-    cells.append(cell(where, "Banana_100,000, 100,000 constraints", "ARI", 0.88, aris, 0.05))
+    told = how_large("Banana_100,000")
+    cells.append(cell(where, "Banana_100,000, 100,000 constraints", "ARI", 0.88, aris, 0.05, told))
     return [*cells, *claims_of_distances(figures, where)]
+
+
+def how_large(name, k=None):
+    """Settings of the large data sets in words."""
+    xi, quantile, usual = LARGE[name]
+    return f"xi={xi:g}, {how(quantile, k or usual)}; partners count on both sides, k of the paper on one"
 
 
 def claims_of_distances(figures, where):
@@ -280,7 +305,8 @@ def claims_of_distances(figures, where):
             for name, tolerance in zip(("ari", "nonspecificity"), TOLERANCES, strict=True):
                 apart = curve[k][name][1] - curve[most][name][1]
                 row = f"{figure['data']}, {k} distances instead of {most}"
-                cells.append(cell(where, row, f"difference of {name}", 0, apart, tolerance, "“similar”"))
+                told = f"“similar”; {how_large(figure['data'], k)}"
+                cells.append(cell(where, row, f"difference of {name}", 0, apart, tolerance, told))
     return cells
 
 
@@ -293,12 +319,13 @@ def claims_of_expansion(expansion):
         for K, value in ((0, without), (5, with_five)):
             if (number, K) in curve:
                 row = f"{name}, {number} constraints, K = {K}"
-                cells.append(cell(where, row, "ARI", value, curve[number, K], READ_FROM_A_FIGURE))
+                cells.append(cell(where, row, "ARI", value, curve[number, K], READ_FROM_A_FIGURE, how_large(name)))
         few, K, many = (500, 5, 1500) if name == "Banana_2000" else (1100, 3, 2000)
         if (many, 0) in curve:
             row = f"{name}, {few} constraints, K = {K}, instead of {many}"
             apart = curve[few, K] - curve[many, 0]
-            cells.append(cell(where, row, "difference of ARI", 0, apart, 0.05, "median of the runs"))
+            told = f"median of the runs; {how_large(name)}"
+            cells.append(cell(where, row, "difference of ARI", 0, apart, 0.05, told))
     return cells
 
 

@@ -54,7 +54,13 @@ def pairs():
     ours = {"m_empty": found.empty, "m_s": found.same, "m_not_s": found.different, "m_theta": found.unknown}
     return [
         cell(
-            f"{CLUSTERING}, pairs of objects", f"pair {row['pair']}", name, float(row[name]), ours[name][i], EXACT
+            f"{CLUSTERING}, pairs of objects",
+            f"pair {row['pair']}",
+            name,
+            float(row[name]),
+            ours[name][i],
+            EXACT,
+            "exact",
         )
         for i, row in enumerate(published("slides2017_relational_example_pairs"))
         for name in ours
@@ -69,12 +75,12 @@ def combinations():
         one = examples[name]
         first, second = (MassFunction(one["frame"], one[key]) for key in ("m1", "m2"))
         where, row = f"{LEARNING}, Dempster's rule", name.removeprefix("ml01_dempster_").replace("_", " ")
-        cells.append(cell(where, row, "conflict", one["kappa"], first.conflict(second), EXACT))
+        cells.append(cell(where, row, "conflict", one["kappa"], first.conflict(second), EXACT, "exact"))
         for rule, key in (("dempster", "result"), ("conjunctive", "conjunctive")):
             combined = first.combine(second, rule)
             for members, value in one.get(key, {}).items():
                 column = f"{rule}: {{{members}}}"
-                cells.append(cell(where, row, column, as_number(value), combined[members], EXACT))
+                cells.append(cell(where, row, column, as_number(value), combined[members], EXACT, "exact"))
     return cells
 
 
@@ -89,7 +95,8 @@ def as_number(value):
 def protein(D, y, quick):
     """How many proteins are in the wrong cluster."""
     ours = n_errors(y, fit_protein(D).labels_)
-    found = cell(f"{CLUSTERING}, Protein", "EVCLUS", "errors", 2, ours, 0)
+    how = "focal_sets='simple', d0 the largest dissimilarity, tol=1e-9, best of 5"
+    found = cell(f"{CLUSTERING}, Protein", "EVCLUS", "errors", 2, ours, 0, how)
     if not found["within"] and not quick:
         settings = {"metric": "precomputed", "d0": D.max(), "init": "random"}
         errors = Counter(
@@ -113,7 +120,8 @@ def how_many(X, y):
         for number in numbers
     ]
     ours = numbers[int(np.argmin(values))]
-    return [cell(f"{CLUSTERING}, number of clusters", "fourclass, ECM", "least nonspecific", 4, ours, 0)]
+    how = "alpha=2, delta^2=20, best of 3; with alpha=1 and this delta it is 2"
+    return [cell(f"{CLUSTERING}, number of clusters", "fourclass, ECM", "least nonspecific", 4, ours, 0, how)]
 
 
 def ionosphere():
@@ -121,8 +129,9 @@ def ionosphere():
     X, y = read("ionosphere_evclass", 34)
     predicted = EvidentialKNNClassifier(10, alpha=0.95).fit(X[:176], y[:176]).predict(X[176:])
     where = f"{LEARNING}, Ionosphere"
-    error = cell(where, "all", "error", 0.07428571, (predicted != y[176:]).mean(), EXACT)
-    return [error, *counts(where, "ml01_ionosphere_confusion", [confusion_matrix(y[176:], predicted)], 0)]
+    how = "n_neighbors=10, alpha=0.95"
+    error = cell(where, "all", "error", 0.07428571, (predicted != y[176:]).mean(), EXACT, how)
+    return [error, *counts(where, "ml01_ionosphere_confusion", [confusion_matrix(y[176:], predicted)], 0, how)]
 
 
 def glass(n_starts):
@@ -135,8 +144,9 @@ def glass(n_starts):
         tables.append(confusion_matrix(y[89:], predicted, labels=[1, 2, 3, 4]))
         errors.append((predicted != y[89:]).mean())
     where = f"{LEARNING}, Glass"
-    error = cell(where, "all", "error", 0.3333333, errors, 0.03, told(AS_IN_R))
-    return [error, *counts(where, "ml01_glass_confusion", tables, 5)]
+    how = told(AS_IN_R)
+    error = cell(where, "all", "error", 0.3333333, errors, 0.03, how)
+    return [error, *counts(where, "ml01_glass_confusion", tables, 5, how)]
 
 
 def vowel(n_starts, quick):
@@ -164,7 +174,7 @@ def told(options):
     return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
-def counts(where, name, tables, tolerance):
+def counts(where, name, tables, tolerance, how):
     """The cells of a confusion matrix."""
     return [
         cell(
@@ -174,6 +184,7 @@ def counts(where, name, tables, tolerance):
             int(value),
             [one[i, j] for one in tables],
             tolerance,
+            how,
         )
         for i, row in enumerate(published(name))
         for j, value in enumerate(list(row.values())[1:])
