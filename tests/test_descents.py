@@ -45,6 +45,7 @@ FALL = {
 OTHERS = {
     "CECM": CECM(3, **SEED),
     "ECMdd": ECMdd(3, **SEED),
+    "ECMdd of the median": ECMdd(3, medoids="median", **SEED),
     "ECMdd with weights": ECMdd(3, medoids="weighted", **SEED),
     "EVCLUS with own partners": EVCLUS(3, n_partners=20, pair_update="own", init="random", **SEED),
     "EVCLUS with fresh partners": EVCLUS(3, solver="stochastic", init="random", **SEED),

@@ -52,6 +52,7 @@ CLUSTERERS = {
     "RECM, kmeans": lambda: RECM(2, init="kmeans", random_state=0),
     "ECMdd": lambda: ECMdd(2, random_state=0),
     "ECMdd, weighted": lambda: ECMdd(2, medoids="weighted", random_state=0),
+    "ECMdd, median": lambda: ECMdd(2, medoids="median", random_state=0),
     "EKNNClus": lambda: EKNNClus(n_neighbors=39, random_state=0),
     "BootClus": lambda: BootClus(2, covariance_models="VVV", n_bootstrap=20, n_init=1, random_state=0),
     "MergedMixture": lambda: MergedMixture(2, random_state=0),
@@ -61,6 +62,7 @@ CLUSTERERS = {
 WITH_OUTLIERS = [
     *("ECM", "ECM, beta 1.5", "ECM, adaptive", "ECM, peaks", "CCM", "SECM", "CECM", "BPEC", "ActiveClustering"),
     *("EVCLUS", "EVCLUS, landmarks", "EVCLUS, linear", "RECM", "RECM, kmeans", "ECMdd", "ECMdd, weighted"),
+    "ECMdd, median",
 ]
 CLASSIFIERS = {
     "EvidentialForestClassifier": lambda: EvidentialForestClassifier(20, random_state=0),

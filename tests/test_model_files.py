@@ -42,6 +42,7 @@ MODELS = {
     "EVCLUS, landmarks": EVCLUS(4, solver="landmark", n_landmarks=40, random_state=0),
     "RECM": RECM(4, init="kmeans", random_state=0),
     "ECMdd": ECMdd(4, n_init=3, random_state=0),
+    "ECMdd, median": ECMdd(4, medoids="median", random_state=0),
     "ECMdd, weighted": ECMdd(4, medoids="weighted", focal_sets="simple", random_state=0),
     "BootClus": BootClus(4, covariance_models=["EEE", "VVV"], n_bootstrap=30, random_state=0),
     "EKNNClus": EKNNClus(30, q=0.9, random_state=0),

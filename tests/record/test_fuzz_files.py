@@ -24,6 +24,7 @@ NEW = {
     "mixture",
     "MergedMixture",
     "SECM",
+    "ECMdd median",
     "CredalEnsemble",
     "CredalEnsemble dempster",
     "ConformalClusterer",

@@ -85,6 +85,7 @@ MODELS = {
     "RECM precomputed shift": (RECM(2, metric="precomputed", nonmetric="shift", random_state=0), D**3),
     "ECMdd": (ECMdd(2, random_state=0), X),
     "ECMdd weighted": (ECMdd(2, medoids="weighted", random_state=0), X),
+    "ECMdd median": (ECMdd(2, medoids="median", random_state=0), X),
     "ECMdd precomputed": (ECMdd(2, metric="precomputed", random_state=0), D),
     "BootClus": (BootClus(2, covariance_models="EEE", n_bootstrap=3, random_state=0), X),
     "EKNNClus": (EKNNClus(5, random_state=0), X),

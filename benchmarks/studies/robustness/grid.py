@@ -44,6 +44,7 @@ VARIANTS = {
     "EVCLUS, landmarks": ("EVCLUS", {"solver": "landmark", "n_landmarks": 10}),
     "EVCLUS, stochastic": ("EVCLUS", {"solver": "stochastic"}),
     "ECMdd, weighted": ("ECMdd", {"medoids": "weighted"}),
+    "ECMdd, median": ("ECMdd", {"medoids": "median"}),
 }
 OF_DISSIMILARITIES = ("EVCLUS", "RECM", "ECMdd", "EKNNClus", "NNEVCLUS")
 # Parameters that are not numbers of the method: workers, what is printed.

@@ -14,7 +14,7 @@ from evlearn.cluster.neighbors.eknnclus import NeighborModel
 from evlearn.cluster.neighbors.label_search import Support
 from evlearn.cluster.pairwise.landmarks import LandmarkModel
 from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, Transform
-from evlearn.cluster.relational.medoids import MedoidModel, Medoids
+from evlearn.cluster.relational.medoids import Between, MedoidModel, Medoids
 from evlearn.cluster.relational.squared_dissimilarities import Squares
 from evlearn.cluster.relational.weighted_means import RelationalModel
 from evlearn.cluster.set_costs import DEAREST, SetCosts
@@ -155,6 +155,7 @@ PARTS = [
                 "weights": optional(array(2, low=0)),
             },
         ),
+        (Between, {"apart": array(2, low=0), "eta": POSITIVE, "gamma": number(0)}),
         (
             MedoidModel,
             {
@@ -164,6 +165,7 @@ PARTS = [
                 "empty": number(0, finite=False),
                 "beta": number(1, above=True),
                 "unit": POSITIVE,
+                "between": optional(instance(Between)),
             },
         ),
         (Mixture, {"weights": array(2, low=0, high=SHARES), "means": array(3), "covariances": array(4)}),
@@ -256,7 +258,11 @@ def _agree_on_medoids(estimator: Any) -> None:
     if training is not None:
         check_length("_training", training, (len(model.medoids.objects), estimator.n_features_in_))
     _check_reach(estimator, training, model.medoids.objects)
-    check_length("medoid_indices_", estimator.__dict__.get("medoid_indices_"), model.medoids.chosen.shape)
+    median = model.between is not None
+    if median != (estimator.medoids == "median"):
+        raise ValueError(f"its medoids are {shortened(estimator.medoids)}, and its model is another")
+    shape = (model.focal_sets.frame_size,) if median else model.medoids.chosen.shape
+    check_length("medoid_indices_", estimator.__dict__.get("medoid_indices_"), shape)
 
 
 def _agree_on_replicates(estimator: Any) -> None:

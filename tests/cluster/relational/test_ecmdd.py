@@ -19,10 +19,16 @@ from evlearn.exceptions import CollapseWarning
 cut_off = pytest.mark.filterwarnings("ignore:the medoids still changed:sklearn.exceptions.ConvergenceWarning")
 pytestmark = pytest.mark.filterwarnings("ignore::evlearn.exceptions.CollapseWarning")
 seeds = st.integers(0, 10_000)
-kinds = st.sampled_from(["single", "weighted"])
+kinds = st.sampled_from(["single", "weighted", "median"])
 
 
-@parametrize_with_checks([ECMdd(n_clusters=2), ECMdd(n_clusters=2, medoids="weighted", n_init=2)])
+@parametrize_with_checks(
+    [
+        ECMdd(n_clusters=2),
+        ECMdd(n_clusters=2, medoids="weighted", n_init=2),
+        ECMdd(n_clusters=2, medoids="median"),
+    ]
+)
 @cut_off
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -88,6 +94,43 @@ def test_single_medoids_are_what_their_formulas_say(seed, alpha, beta):
 
 @cut_off
 @settings(max_examples=20)
+@given(seeds, st.sampled_from([0.0, 1.0]), st.sampled_from([1.5, 2.0]), st.sampled_from([1.0, 50.0]))
+def test_the_median_is_what_its_formulas_say(seed, alpha, beta, size):
+    X = some_objects(seed) * size
+    tau = pairwise_distances(X)
+    options = {"alpha": alpha, "beta": beta, "eta": 0.7, "gamma": 0.4, "delta": 2 * size}
+    model = ECMdd(3, medoids="median", random_state=0, **options).fit(X)
+    F, v = model.focal_sets_.membership[1:], model.medoid_indices_
+    assert v.shape == (3,)
+    squares = np.empty((len(X), 7))
+    for j, members in enumerate(F):
+        near, medoids = tau[:, v[members]], v[members]
+        if len(medoids) == 1:
+            squares[:, j] = near[:, 0] ** 2
+            continue
+        unlike = sum(np.abs(near[:, k] - near[:, m]) for k in range(len(medoids)) for m in range(len(medoids)))
+        rho = unlike / (0.7 * tau[np.ix_(medoids, medoids)].sum())
+        squares[:, j] = (0.4 * (near**2).mean(axis=1) + rho * near.min(axis=1)) / 1.4
+    costs = np.hstack([np.full((len(X), 1), 4.0 * size**2), F.sum(axis=1) ** alpha * squares])
+    powers = np.maximum(costs, 1e-100) ** (-1 / (beta - 1))
+    np.testing.assert_allclose(model.masses_, powers / powers.sum(axis=1, keepdims=True), rtol=0, atol=1e-9)
+    assert model.objective_ == pytest.approx((model.masses_**beta * costs).sum(), rel=1e-9)
+    assert model.delta_ == pytest.approx(2 * size)
+
+
+def test_the_median_tears_samples_that_are_as_far_from_two_clusters(blobs):
+    X, _ = blobs
+    model = ECMdd(3, medoids="median", alpha=1, gamma=0.3, random_state=0).fit(X)
+    first, second, third = X[model.medoid_indices_]
+    along, across = (first + second) / 2, np.array([second[1] - first[1], first[0] - second[0]])
+    away = along - np.sign((third - along) @ across) * 0.3 * across  # as far from both, and not between them
+    for one in (along, away):
+        masses = model.predict_mass([one])
+        assert set(np.array(list(model.focal_sets_), dtype=object)[masses.masses.argmax()]) == {0, 1}
+
+
+@cut_off
+@settings(max_examples=20)
 @given(seeds, st.sampled_from([1.5, 2.0]))
 def test_weighted_medoids_are_what_their_formulas_say(seed, psi):
     X = some_objects(seed)
@@ -116,8 +159,8 @@ def test_with_single_clusters_only_it_is_fuzzy_c_medoids_and_never_gets_worse(se
     history = model.objective_history_
     assert (np.diff(history) <= 1e-9 * history[:-1]).all()
     tau = pairwise_distances(X)
-    if medoids == "single" and model.converged_:
-        scores = (model.masses_[:, 1:] ** beta).T @ tau
+    if medoids != "weighted" and model.converged_:
+        scores = (model.masses_[:, 1:] ** beta).T @ (tau**2 if medoids == "median" else tau)
         np.testing.assert_allclose(scores[range(3), model.medoid_indices_], scores.min(axis=1), rtol=1e-9)
 
 
@@ -135,7 +178,7 @@ def test_prediction_of_training_objects_is_the_fit(seed, medoids):
 
 
 @cut_off
-@pytest.mark.parametrize("medoids", ["single", "weighted"])
+@pytest.mark.parametrize("medoids", ["single", "weighted", "median"])
 @pytest.mark.parametrize(
     "X",
     [
@@ -157,7 +200,7 @@ def test_awkward_data_give_valid_masses(X, medoids):
 
 
 @cut_off
-@pytest.mark.parametrize("medoids", ["single", "weighted"])
+@pytest.mark.parametrize("medoids", ["single", "weighted", "median"])
 def test_one_result_whatever_the_threads_and_more_starts_are_never_worse(blobs, medoids):
     X, _ = blobs
     fits = [ECMdd(3, medoids=medoids, n_init=4, n_jobs=n_jobs, random_state=1).fit(X) for n_jobs in (None, 2)]
@@ -197,7 +240,8 @@ def test_frames_and_pipelines_are_accepted(blobs):
     [
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
         ({"n_clusters": 13}, "n_clusters=13 needs at least as many samples, and there are n_samples=12"),
-        ({"medoids": "two"}, r"medoids must be one of \['single', 'weighted'\], got 'two'"),
+        ({"medoids": "median", "eta": 0}, "eta"),
+        ({"medoids": "two"}, r"medoids must be one of \['single', 'weighted', 'median'\], got 'two'"),
         ({"focal_sets": "some"}, "focal_sets must be one of"),
         ({"beta": 1}, "beta must be 'auto' or a number above 1, got 1"),
         ({"psi": 1}, "psi must be a number above 1, got 1"),
@@ -251,7 +295,7 @@ def test_the_best_medoids_of_a_search_are_kept_and_not_the_last():
 
 
 @cut_off
-@pytest.mark.parametrize("medoids", ["single", "weighted"])
+@pytest.mark.parametrize("medoids", ["single", "weighted", "median"])
 @pytest.mark.parametrize(("n_features", "n_clusters"), [(2, 4), (10, 4), (20, 6)])
 def test_every_cluster_has_a_medoid_of_its_own_in_any_dimension(n_features, n_clusters, medoids):
     random = np.random.RandomState(n_features)

@@ -36,7 +36,14 @@ from evlearn.utils.convergence import Trace, best_of, descend, publish_trace, wa
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray, Metric, NumbersLike, RandomSeed
-from evlearn.utils.validation import check_choice, check_flag, check_integer, check_real, refuse_remote
+from evlearn.utils.validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_range,
+    check_real,
+    refuse_remote,
+)
 
 _NEAR_AND_FAR = 0.95
 _HARD_STARTS = 10
@@ -51,6 +58,9 @@ class ECMdd(EvidentialClusterer):
     samples that are about as far from all clusters of the set. A sample gives mass to a set the more the nearer
     it is to the medoids, and to the empty set if it is far from all of them.
 
+    With ``medoids="median"`` it is median evidential c-means (MECM): clusters alone have medoids, and a sample
+    gives mass to a set of clusters if it is about as far from all of them.
+
     Data of which a few samples are a million times farther away than the others are refused: nothing of the
     others would be left beside them.
 
@@ -58,8 +68,8 @@ class ECMdd(EvidentialClusterer):
     ----------
     n_clusters : int, default=3
         The number of clusters.
-    medoids : {"single", "weighted"}, default="single"
-        One sample for each set, or all samples with weights.
+    medoids : {"single", "weighted", "median"}, default="single"
+        One sample for each set, all samples with weights, or one sample for each cluster (MECM).
     focal_sets : {"full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="full"
         The sets of clusters that may carry mass, besides the empty set. "full": all sets, for up to eight clusters
         or so; "pairs": single clusters, all pairs, and all clusters together; "simple": no pairs;
@@ -78,9 +88,12 @@ class ECMdd(EvidentialClusterer):
         has 2.
     eta : float, default=1.0
         Of single medoids: how much the medoid of a set should be near to its clusters, beside being as far from
-        each of them.
+        each of them. For the median: the larger, the less it counts that a sample is nearer to some clusters of a
+        set than to others; above 0.
     gamma : float, default=1.0
-        Of single medoids: how much the medoids of its clusters count in the distance to a set, beside its own.
+        Of single medoids: how much the medoids of its clusters count in the distance to a set, beside its own. For
+        the median: how much the mean distance to clusters of a set counts, beside the differences; the paper has
+        0 to 1.
     xi : float, default=5.0
         Of weighted medoids: how much a sample must count in all clusters of a set to count in the set.
     psi : float, default=1.05
@@ -88,7 +101,8 @@ class ECMdd(EvidentialClusterer):
         2, with which nearly all samples count in all clusters.
     delta : float or "auto", default="auto"
         Samples farther than ``delta**2`` from all clusters are outliers; a square, although dissimilarities
-        are not squared. "auto": ``delta**2`` is the dissimilarity that 95 of 100 pairs do not exceed.
+        are not squared. "auto": ``delta**2`` is the dissimilarity that 95 of 100 pairs do not exceed. For the
+        median, which squares dissimilarities: farther than `delta`.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
@@ -111,8 +125,9 @@ class ECMdd(EvidentialClusterer):
 
     Attributes
     ----------
-    medoid_indices_ : ndarray of int of shape (n_focal_sets - 1,)
-        The sample that stands for each nonempty set, or that counts most in it; those of single clusters first.
+    medoid_indices_ : ndarray of int of shape (n_focal_sets - 1,) or (n_clusters,)
+        The sample that stands for each nonempty set, or that counts most in it; those of single clusters first,
+        and of these alone for the median.
     prototype_weights_ : ndarray of shape (n_focal_sets - 1, n_samples)
         Of weighted medoids: how much each sample counts in each nonempty set; each row sums to one.
     credal_partition_ : CredalPartition
@@ -147,7 +162,7 @@ class ECMdd(EvidentialClusterer):
 
     References
     ----------
-    Zhou et al. (2016).
+    Zhou et al. (2016); the median: Zhou et al. (2015).
 
     Examples
     --------
@@ -163,7 +178,7 @@ class ECMdd(EvidentialClusterer):
         self,
         n_clusters: int = 3,
         *,
-        medoids: Literal["single", "weighted"] = "single",
+        medoids: Literal["single", "weighted", "median"] = "single",
         focal_sets: Literal["full", "pairs", "simple", "neighbor_pairs"] | FocalSetsLike = "full",
         include_omega: bool = True,
         n_pair_neighbors: int = 1,
@@ -226,25 +241,28 @@ class ECMdd(EvidentialClusterer):
         focal_sets = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
         apart = data if self._precomputed else distances_between(data, data, self.metric)
         check_finite(apart, self.metric)
+        if self._squared:
+            check_range("X", apart, fitting=True)
         unit = float(apart.max()) or 1.0
         apart = apart / unit
         with one_blas_thread():
             trace = self._run(apart, unit, focal_sets)
         state = best_medoids(trace)
-        publish_trace(self, trace, "the medoids", max_iter=self.max_iter, unit=unit)
-        self.objective_ = state.objective * unit
+        of_costs = self._unit_of_costs(unit)
+        publish_trace(self, trace, "the medoids", max_iter=self.max_iter, unit=of_costs)
+        self.objective_ = state.objective * of_costs
         self._publish(CredalPartition(state.masses, state.model.focal_sets, validate=False))
         self._name_samples(X)
         medoids = state.model.medoids
         self._model = replace(state.model, medoids=replace(medoids, weights=None))
         self._training = None if self._precomputed else np.array(data[medoids.objects])
-        self.medoid_indices_ = medoids.chosen
+        self.medoid_indices_ = medoids.chosen[: self.n_clusters] if self._squared else medoids.chosen
         self.__dict__.pop("prototype_weights_", None)
         if medoids.weights is not None:
             self.prototype_weights_ = medoids.weights
         self.beta_ = state.model.beta
         self._warn_of_collapse()
-        self.delta_ = float(np.sqrt(state.model.empty * unit))
+        self.delta_ = float(np.sqrt(state.model.empty * of_costs))
         return self
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:
@@ -277,7 +295,7 @@ class ECMdd(EvidentialClusterer):
     def _warn_of_collapse(self) -> None:
         medoids = self.medoid_indices_[: self.n_clusters]
         shared = len(medoids) - len(np.unique(medoids))
-        if shared and self.medoids == "single":
+        if shared and self.medoids != "weighted":
             warn_of_collapse(
                 f"n_clusters={self.n_clusters} were asked for, and only {len(medoids) - shared} different medoids "
                 "were found",
@@ -292,12 +310,12 @@ class ECMdd(EvidentialClusterer):
         check_integer("n_clusters", self.n_clusters, 1)
         check_flag("include_omega", self.include_omega)
         check_integer("n_pair_neighbors", self.n_pair_neighbors, 1)
-        check_choice("medoids", self.medoids, ("single", "weighted"))
+        check_choice("medoids", self.medoids, ("single", "weighted", "median"))
         if isinstance(self.focal_sets, str):
             check_choice("focal_sets", self.focal_sets, ("full", "pairs", "simple", "neighbor_pairs"))
         check_real("alpha", self.alpha, 0, 100)
         check_real("beta", self.beta, 1, open_low=True, or_auto=True)
-        check_real("eta", self.eta, 0)
+        check_real("eta", self.eta, 0, open_low=self._squared)
         check_real("gamma", self.gamma, 0)
         check_real("xi", self.xi, 0)
         check_real("psi", self.psi, 1, open_low=True)
@@ -326,9 +344,18 @@ class ECMdd(EvidentialClusterer):
     def _empty(self, apart: FloatArray, unit: float) -> float:
         """The cost of the empty set."""
         if not isinstance(self.delta, str):
-            return float(self.delta) / unit * float(self.delta)
+            return float(self.delta) / self._unit_of_costs(unit) * float(self.delta)
         # More than 95 of 100 pairs are duplicates: any positive distance tells them from the rest.
-        return float(np.quantile(squareform(apart, checks=False), _NEAR_AND_FAR)) or float(apart.max()) or 1.0
+        far = float(np.quantile(squareform(apart, checks=False), _NEAR_AND_FAR)) or float(apart.max()) or 1.0
+        return far**2 if self._squared else far
+
+    @property
+    def _squared(self) -> bool:
+        """Whether costs are squared dissimilarities."""
+        return bool(self.medoids == "median")
+
+    def _unit_of_costs(self, unit: float) -> float:
+        return unit**2 if self._squared else unit
 
     # The search
 
@@ -336,16 +363,22 @@ class ECMdd(EvidentialClusterer):
         """The best of all starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
         starts = self._starts(apart)
         auto = isinstance(self.beta, str)
-        beta = exponent_of(apart, settle_medoids(apart, starts[0])) if auto else float(self.beta)
+        compared = apart**2 if self._squared else apart
+        beta = exponent_of(compared, settle_medoids(apart, starts[0])) if auto else float(self.beta)
         eta, gamma, xi, psi = (float(one) for one in (self.eta, self.gamma, self.xi, self.psi))
         empty, stop = self._empty(apart, unit), Event()
-        report = (lambda number, value: self._report(number, value * unit)) if self.verbose else None
+        report = (
+            (lambda number, value: self._report(number, value * self._unit_of_costs(unit)))
+            if self.verbose
+            else None
+        )
 
         def go(start: IntArray, sets: FocalSets) -> Trace[MedoidState]:
             rule = MedoidRule(sets, beta, eta, gamma, xi, psi, unit)
             factors = rule.table.sum(axis=1) ** float(self.alpha)
-            first = MedoidState.at(MedoidModel(sets, rule.single(start, apart), factors, empty, beta, unit), apart)
-            step = medoid_step(apart, rule, weighted=self.medoids == "weighted", tol=self.tol)
+            model = MedoidModel(sets, rule.single(start, apart), factors, empty, beta, unit)
+            first = MedoidState.at(rule.at(model, self.medoids, start, apart), apart)
+            step = medoid_step(apart, rule, kind=self.medoids, tol=self.tol)
             trace = Trace(first, [first.objective])
             return descend(step, trace, max_iter=self.max_iter, stop=stop, report=report)
 

@@ -2,7 +2,8 @@ r"""Samples that stand for clusters: the prototypes of evidential c-medoids, and
 
 With :math:`\tau` the dissimilarities, the distance of a sample to a set of clusters is a weighted sum of its
 dissimilarities to samples of the training set, :math:`d_{ij}=\sum_la_{jl}\tau_{il}`. Single medoids have one such
-sample for each set, and count those of its clusters too; weighted medoids have all samples.
+sample for each set, and count those of its clusters too; weighted medoids have all samples. In median evidential
+c-means sets have no medoids, and their distances follow from those to the medoids of their clusters (`Between`).
 """
 
 from dataclasses import dataclass, replace
@@ -36,7 +37,7 @@ class MedoidRule:
         The exponent of the masses.
     eta, gamma : float
         Of single medoids: the weight of the mean dissimilarity beside its variance when one is chosen for a set,
-        and the weight of the medoids of its clusters in the distance to it.
+        and the weight of the medoids of its clusters in the distance to it. For the median: as in `Between`.
     xi, psi : float
         Of weighted medoids: the exponents of the least weight in a set, and of weights in distances.
     unit : float
@@ -77,6 +78,20 @@ class MedoidRule:
             np.add.at(weights[j], medoids[members], self.gamma / members.sum() / (1 + self.gamma))
             weights[j, chosen[j]] += 1 / (1 + self.gamma)
         return Medoids.of(chosen, weights)
+
+    def median(self, medoids: IntArray, apart: FloatArray) -> "Medoids":
+        """Medoids of clusters alone; larger sets have those of their clusters, and are named by the first."""
+        weights = np.zeros((len(self.table), len(apart)))
+        for j, members in enumerate(self.table > 0):
+            np.add.at(weights[j], medoids[members], 1 / members.sum())
+        return Medoids.of(medoids[self.table.argmax(axis=1)], weights)
+
+    def at(self, model: "MedoidModel", kind: str, medoids: IntArray, apart: FloatArray) -> "MedoidModel":
+        """A model at the medoids of clusters."""
+        if kind == "median":
+            between = Between(apart[np.ix_(medoids, medoids)], self.eta, self.gamma)
+            return replace(model, medoids=self.median(medoids, apart), between=between)
+        return replace(model, medoids=self.single(medoids, apart))
 
     def weighted(self, scores: FloatArray) -> "Medoids":
         """Weighted medoids: samples count the more, the nearer they are to those of a cluster."""
@@ -128,6 +143,45 @@ class Medoids:
 
 
 @dataclass(frozen=True)
+class Between:
+    r"""Distances to sets of clusters in median evidential c-means, from those to the medoids of clusters.
+
+    .. math::
+
+        \bar d_{ij}^2=\frac{\gamma\,\mathrm{mean}_{k\in A_j}d_{ik}^2+\rho_{ij}\min_{k\in A_j}d_{ik}}{\gamma+1},
+        \quad\rho_{ij}=\frac{\sum_{k,l\in A_j}|d_{ik}-d_{il}|}{\eta\sum_{k,l\in A_j}\tau(v_k,v_l)} .
+
+    Attributes
+    ----------
+    apart : ndarray of shape (n_clusters, n_clusters)
+        The dissimilarities of the medoids to each other.
+    eta : float
+        The larger, the less it counts that a sample is nearer to some clusters of a set than to others.
+    gamma : float
+        The weight of the mean of squares.
+    """
+
+    apart: FloatArray
+    eta: float
+    gamma: float
+
+    def squares(self, near: FloatArray, table: FloatArray, unit: float) -> FloatArray:
+        """Squared distances to sets, the rows of a table, from those to medoids, all divided by the unit."""
+        squares = np.empty((len(near), len(table)))
+        for j, members in enumerate(table > 0):
+            some = near[:, members]
+            if some.shape[1] == 1:
+                squares[:, j] = some[:, 0] ** 2
+                continue
+            unlike = np.abs(some[:, :, None] - some[:, None, :]).sum(axis=(1, 2))
+            whole = float(self.eta * self.apart[np.ix_(members, members)].sum())
+            ratio = unlike / whole if whole > 0 else 0.0  # of medoids that coincide
+            squares[:, j] = self.gamma * (some**2).mean(axis=1) + ratio * some.min(axis=1) / unit
+            squares[:, j] /= 1 + self.gamma
+        return squares
+
+
+@dataclass(frozen=True)
 class MedoidModel:
     """Medoids that give masses to samples.
 
@@ -145,6 +199,8 @@ class MedoidModel:
         The exponent of the masses.
     unit : float
         What dissimilarities are divided by.
+    between : Between or None, default=None
+        Of median evidential c-means: distances to sets.
     """
 
     focal_sets: FocalSets
@@ -153,14 +209,22 @@ class MedoidModel:
     empty: float
     beta: float
     unit: float
+    between: Between | None = None
 
     def __post_init__(self) -> None:
         check_shape("factors", self.factors, (len(self.focal_sets) - 1,))
         check_shape("medoids", self.medoids.chosen, (len(self.focal_sets) - 1,))
+        if self.between is not None:
+            check_shape("between", self.between.apart, (self.focal_sets.frame_size,) * 2)
 
     def costs(self, apart: FloatArray) -> FloatArray:
         """The cost of every set at samples."""
-        costs = apart @ (self.medoids.factors * self.factors[:, None]).T
+        if self.between is None:
+            costs = apart @ (self.medoids.factors * self.factors[:, None]).T
+        else:
+            near = apart @ self.medoids.factors[self.focal_sets.singleton_positions - 1].T
+            table = self.focal_sets.membership[1:].astype(np.float64)
+            costs = self.between.squares(near, table, self.unit) * self.factors
         return np.hstack([np.full((len(costs), 1), self.empty), costs])
 
     def assign(self, apart: FloatArray) -> FloatArray:
@@ -185,16 +249,20 @@ class MedoidState:
         return cls(model, masses, total_cost(masses**model.beta, costs))
 
 
-def medoid_step(apart: FloatArray, rule: MedoidRule, *, weighted: bool, tol: float) -> Step[MedoidState]:
+def medoid_step(apart: FloatArray, rule: MedoidRule, *, kind: str, tol: float) -> Step[MedoidState]:
     """New medoids for the masses, and new masses; it settles with the objective, or when single medoids stay."""
+    weighted, compared = kind == "weighted", apart**2 if kind == "median" else apart
 
     def step(state: MedoidState) -> tuple[MedoidState, float, bool]:
-        scores = rule.scores(state.masses, apart)
-        medoids = rule.weighted(scores) if weighted else rule.single(scores.argmin(axis=1), apart)
-        found, best = MedoidState.at(replace(state.model, medoids=medoids), apart), state.best
+        scores = rule.scores(state.masses, compared)
+        if weighted:
+            model = replace(state.model, medoids=rule.weighted(scores))
+        else:
+            model = rule.at(state.model, kind, scores.argmin(axis=1), apart)
+        found, best = MedoidState.at(model, apart), state.best
         if best is None:  # the start is none of the results, and says nothing about changes
             return replace(found, best=found), found.objective, False
-        same = not weighted and np.array_equal(medoids.chosen, state.model.medoids.chosen)
+        same = not weighted and np.array_equal(model.medoids.chosen, state.model.medoids.chosen)
         settled = abs(state.objective - found.objective) <= tol * abs(state.objective)
         if found.objective <= best.objective:
             best = found
