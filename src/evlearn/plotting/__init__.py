@@ -20,6 +20,7 @@ from evlearn.plotting.objective_display import ObjectiveDisplay
 from evlearn.plotting.pair_probability_display import PairProbabilityDisplay
 from evlearn.plotting.partition_display import CredalPartitionDisplay
 from evlearn.plotting.partition_map_display import PartitionMapDisplay
+from evlearn.plotting.partition_panels_display import PartitionPanelsDisplay
 from evlearn.plotting.relational_display import RelationalDisplay
 from evlearn.plotting.risk_coverage_display import RiskCoverageDisplay
 from evlearn.plotting.shepard_display import ShepardDisplay
@@ -38,6 +39,7 @@ __all__ = [
     "ObjectiveDisplay",
     "PairProbabilityDisplay",
     "PartitionMapDisplay",
+    "PartitionPanelsDisplay",
     "RelationalDisplay",
     "RiskCoverageDisplay",
     "ShepardDisplay",

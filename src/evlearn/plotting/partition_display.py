@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from itertools import product
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +19,13 @@ from matplotlib.transforms import ScaledTranslation
 from sklearn.utils import check_random_state
 
 from evlearn.partition import SURE_LEVEL, CredalPartition
-from evlearn.partition.estimators import partition_of, predicts_masses
+from evlearn.partition.estimators import partition_of, predicts_masses, split_pipeline
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
 from evlearn.plotting.hulls import cluster_hulls
 from evlearn.plotting.legends import cluster_key, draw_legend, key
 from evlearn.plotting.names import on_axis, shortened
+from evlearn.plotting.overlays import ellipses_of, place_prototypes, sizes_of, true_classes
 from evlearn.plotting.plane import place
 from evlearn.plotting.sampling import sample, share_out
 from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, RandomSeed
@@ -37,6 +39,8 @@ _HULL_NAMES = {
     "verdict": {"lower": "around sure", "upper": "around sure and torn"},
     "rough": {"lower": "lower approximation", "upper": "upper approximation"},
 }
+_PROTOTYPE = "X"
+Rule: TypeAlias = Literal["verdict", "max_mass", "interval_dominance"]
 _HULL_STYLES = {"lower": "-", "upper": (0, (5, 2.5))}
 
 
@@ -71,6 +75,16 @@ class CredalPartitionDisplay:
         What to write on the axes.
     rule : str, default="verdict"
         How the candidates were chosen, which decides what the hulls are called.
+    classes : ndarray of int of shape (n_samples,), default=None
+        The true class of each sample, which then decides its marker.
+    class_names : sequence of str, default=()
+        The name of each class.
+    sizes : ndarray of shape (n_samples,), default=None
+        Numbers from 0 to 1 for the areas of markers.
+    prototypes : ndarray of shape (n_clusters, 2), default=None
+        Where the prototypes of clusters lie.
+    ellipses : sequence of ndarray of shape (n_corners, 2), default=None
+        A closed line around each cluster.
 
     Attributes
     ----------
@@ -81,11 +95,15 @@ class CredalPartitionDisplay:
     drawn_ : ndarray of int
         The numbers of the samples that are drawn, in ascending order: all of them, or a subset.
     sure_points_, torn_points_ : list of matplotlib PathCollection
-        The markers of sure and of torn samples, for each cluster.
+        The markers of sure and of torn samples, for each cluster, and in it for each class where these are shown.
     outlier_points_ : matplotlib PathCollection
         The crosses of the outliers.
     lower_lines_, upper_lines_ : list of matplotlib Line2D or None
         The hulls, for each cluster; None where there is nothing to draw.
+    prototype_points_ : list of matplotlib PathCollection
+        The prototypes.
+    ellipse_lines_ : list of matplotlib Line2D
+        The ellipses.
     legend_ : matplotlib Legend or None
         The legend.
     names_ : list of matplotlib Text
@@ -122,6 +140,11 @@ class CredalPartitionDisplay:
         cluster_names: Sequence[str],
         axis_labels: Sequence[str],
         rule: str = "verdict",
+        classes: IntArray | None = None,
+        class_names: Sequence[str] = (),
+        sizes: FloatArray | None = None,
+        prototypes: FloatArray | None = None,
+        ellipses: Sequence[FloatArray] | None = None,
     ) -> None:
         self.points = points
         self.clusters = clusters
@@ -132,6 +155,11 @@ class CredalPartitionDisplay:
         self.cluster_names = cluster_names
         self.axis_labels = axis_labels
         self.rule = rule
+        self.classes = classes
+        self.class_names = class_names
+        self.sizes = sizes
+        self.prototypes = prototypes
+        self.ellipses = ellipses
 
     @classmethod
     def from_estimator(
@@ -142,6 +170,10 @@ class CredalPartitionDisplay:
         features: Sequence[int | str] | None = None,
         rule: Literal["verdict", "max_mass", "interval_dominance"] = "verdict",
         level: float = SURE_LEVEL,
+        y_true: npt.ArrayLike | None = None,
+        size: Literal["plausibility", "belief"] | None = None,
+        prototypes: bool = False,
+        ellipses: bool = False,
         ax: Axes | None = None,
         max_points: int = 20000,
         random_state: RandomSeed = 0,
@@ -166,6 +198,15 @@ class CredalPartitionDisplay:
             rough partitions of the papers. With the last rule no sample is an outlier.
         level : float, default=0.6
             For "verdict": the belief that the candidates of a sample must have together.
+        y_true : array-like of shape (n_samples,), default=None
+            The true classes: then these have the markers, and clusters only have colours.
+        size : {"plausibility", "belief"} or None, default=None
+            What the areas of markers tell about a sample and its most plausible cluster; None draws all alike.
+        prototypes : bool, default=False
+            Whether to draw ``cluster_centers_`` of the estimator.
+        ellipses : bool, default=False
+            Whether to draw the ellipses that hold 90 % of the components of a Gaussian mixture: that of the
+            estimator (``mixture_``), or the estimator itself.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=20000
@@ -184,11 +225,15 @@ class CredalPartitionDisplay:
             The picture, drawn.
         """
         return cls.from_partition(
-            _partition_of(estimator, X),
+            read_partition(estimator, X),
             X,
             features=features,
             rule=rule,
             level=level,
+            y_true=y_true,
+            size=size,
+            prototypes=centers_of(estimator) if prototypes else None,
+            mixture=mixture_of(estimator) if ellipses else None,
             ax=ax,
             max_points=max_points,
             random_state=random_state,
@@ -205,6 +250,10 @@ class CredalPartitionDisplay:
         features: Sequence[int | str] | None = None,
         rule: Literal["verdict", "max_mass", "interval_dominance"] = "verdict",
         level: float = SURE_LEVEL,
+        y_true: npt.ArrayLike | None = None,
+        size: Literal["plausibility", "belief"] | None = None,
+        prototypes: npt.ArrayLike | None = None,
+        mixture: EstimatorLike | None = None,
         ax: Axes | None = None,
         max_points: int = 20000,
         random_state: RandomSeed = 0,
@@ -227,6 +276,14 @@ class CredalPartitionDisplay:
             rough partitions of the papers. With the last rule no sample is an outlier.
         level : float, default=0.6
             For "verdict": the belief that the candidates of a sample must have together.
+        y_true : array-like of shape (n_samples,), default=None
+            The true classes: then these have the markers, and clusters only have colours.
+        size : {"plausibility", "belief"} or None, default=None
+            What the areas of markers tell about a sample and its most plausible cluster; None draws all alike.
+        prototypes : array-like of shape (n_clusters, n_features), default=None
+            Prototypes to draw, in the space of `X`.
+        mixture : fitted Gaussian mixture, default=None
+            A mixture whose components are the clusters: the ellipses that hold 90 % of each are drawn.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=20000
@@ -244,21 +301,16 @@ class CredalPartitionDisplay:
         CredalPartitionDisplay
             The picture, drawn.
         """
-        check_choice("rule", rule, ("verdict", "max_mass", "interval_dominance"))
-        points, axis_labels = place(X, features, partition.n_samples)
-        candidates = partition.verdict(level).candidates if rule == "verdict" else partition.to_rough(rule)
-        n_candidates = candidates.sum(axis=1)
-        lower_hulls, upper_hulls = cluster_hulls(points, candidates)
-        display = cls(
-            points=points,
-            clusters=partition.to_hard(),
-            torn=n_candidates > 1,
-            outliers=n_candidates == 0,
-            lower_hulls=lower_hulls,
-            upper_hulls=upper_hulls,
-            cluster_names=partition.cluster_names,
-            axis_labels=axis_labels,
+        display = make_display(
+            partition,
+            X,
+            features=features,
             rule=rule,
+            level=level,
+            y_true=y_true,
+            size=size,
+            prototypes=prototypes,
+            mixture=mixture,
         )
         return display.plot(ax, max_points=max_points, random_state=random_state, hulls=hulls, legend=legend)
 
@@ -302,6 +354,8 @@ class CredalPartitionDisplay:
         # Lower over upper: where they are the same, one solid line is seen.
         self.upper_lines_ = self._draw_hulls(self.upper_hulls, "upper") if hulls else []
         self.lower_lines_ = self._draw_hulls(self.lower_hulls, "lower") if hulls else []
+        self.ellipse_lines_: list[Line2D] = self._draw_ellipses()
+        self.prototype_points_: list[PathCollection] = self._draw_prototypes()
         many = len(self.cluster_names) > _MOST_IN_LEGEND
         self.names_: list[Text] = self._draw_names() if legend and many else []
         self.legend_: Legend | None = self._draw_legend() if legend else None
@@ -333,10 +387,15 @@ class CredalPartitionDisplay:
         area = float(np.clip(600 / np.sqrt(len(points)), 4, 45))
         self.sure_points_: list[PathCollection] = []
         self.torn_points_: list[PathCollection] = []
-        for cluster in range(len(self.cluster_names)):
-            own = clusters == cluster
-            self.sure_points_.append(self._scatter(points[own & ~torn & ~outliers], cluster, area, hollow=False))
-            self.torn_points_.append(self._scatter(points[own & torn], cluster, area, hollow=True))
+        # Where there are true classes, these decide the marker; else the cluster does.
+        marked = clusters if self.classes is None else self.classes[self.drawn_]
+        markers = range(max(len(self.class_names), 1))
+        for cluster, number in product(range(len(self.cluster_names)), markers):
+            marker = cluster if self.classes is None else number
+            own = (clusters == cluster) & (marked == marker)
+            sure, doubtful = own & ~torn & ~outliers, own & torn
+            self.sure_points_.append(self._scatter(points, sure, cluster, marker, area, hollow=False))
+            self.torn_points_.append(self._scatter(points, doubtful, cluster, marker, area, hollow=True))
         self.outlier_points_: PathCollection = self.ax_.scatter(
             points[outliers, 0],
             points[outliers, 1],
@@ -347,18 +406,45 @@ class CredalPartitionDisplay:
             zorder=5,
         )
 
-    def _scatter(self, points: FloatArray, cluster: int, area: float, *, hollow: bool) -> PathCollection:
+    def _scatter(
+        self, points: FloatArray, chosen: BoolArray, cluster: int, marker: int, area: float, *, hollow: bool
+    ) -> PathCollection:
         thin = 0.5 if area < 15 else 0.8
+        area = palette.marker_area(marker, 1.2 * area if hollow else area)
+        areas = area if self.sizes is None else _areas(area, self.sizes[self.drawn_][chosen])
         return self.ax_.scatter(
-            points[:, 0],
-            points[:, 1],
-            s=palette.marker_area(cluster, 1.2 * area if hollow else area),
-            marker=palette.cluster_marker(cluster),
+            points[chosen, 0],
+            points[chosen, 1],
+            s=areas,
+            marker=palette.cluster_marker(marker),
             facecolors="white" if hollow else palette.cluster_color(cluster),
             edgecolors=[palette.cluster_shade(cluster)],
             linewidths=1.8 * thin if hollow else 0.6 * thin,
             zorder=3 if hollow else 2,
         )
+
+    def _draw_prototypes(self) -> list[PathCollection]:
+        return [
+            self.ax_.scatter(
+                place[0],
+                place[1],
+                s=160,
+                marker=_PROTOTYPE,
+                facecolors=palette.cluster_color(cluster),
+                edgecolors="black",
+                linewidths=1.2,
+                zorder=7,
+            )
+            for cluster, place in enumerate(() if self.prototypes is None else self.prototypes)
+        ]
+
+    def _draw_ellipses(self) -> list[Line2D]:
+        halo = [withStroke(linewidth=3, foreground="white")]
+        lines = []
+        for cluster, line in enumerate(self.ellipses or ()):
+            color = palette.cluster_shade(cluster)
+            lines += self.ax_.plot(*line.T, color=color, linewidth=1.8, path_effects=halo, zorder=4)
+        return lines
 
     def _draw_hulls(self, hulls: Sequence[FloatArray], kind: str) -> list[Line2D | None]:
         return [
@@ -407,20 +493,26 @@ class CredalPartitionDisplay:
         )
 
     def _draw_legend(self) -> Legend:
+        handles, title = self._legend_entries()
+        return draw_legend(self.ax_, handles, title, crowded=len(self.drawn_) > _CROWD)
+
+    def _legend_entries(self) -> tuple[list[Line2D], str]:
+        """What stands in the legend, and above it."""
         n_clusters = len(self.cluster_names)
         if n_clusters <= _MOST_IN_LEGEND:
-            handles = [cluster_key(cluster, name) for cluster, name in enumerate(self.cluster_names)]
-            title = "cluster"
-        else:
-            handles = []
-            title = f"{n_clusters} clusters" + (",\nnamed in the picture" if self.names_ else "")
-        handles += self._mark_keys()
-        return draw_legend(self.ax_, handles, title, crowded=len(self.drawn_) > _CROWD)
+            style = {} if self.classes is None else {"marker": "o"}
+            handles = [cluster_key(cluster, name, **style) for cluster, name in enumerate(self.cluster_names)]
+            return handles + self._mark_keys(), "cluster"
+        title = f"{n_clusters} clusters" + (",\nnamed in the picture" if self.names_ else "")
+        return self._mark_keys(), title
 
     def _mark_keys(self) -> list[Line2D]:
         """What torn samples, outliers and hulls look like, as far as the picture has them."""
         grey = "0.35"
-        keys = []
+        keys = [
+            cluster_key(number, f"true class {name}", markerfacecolor=grey, markeredgecolor=grey)
+            for number, name in enumerate(self.class_names)
+        ]
         if self.torn.any():
             keys.append(key("torn", marker="o", markerfacecolor="white", markeredgecolor=grey))
         if self.outliers.any():
@@ -429,13 +521,115 @@ class CredalPartitionDisplay:
         for kind, lines in (("lower", self.lower_lines_), ("upper", self.upper_lines_)):
             if any(line is not None for line in lines):
                 keys.append(key(names[kind], color=grey, linestyle=_HULL_STYLES[kind]))
+        if self.prototype_points_:
+            style = {"markersize": 10, "markerfacecolor": "white", "markeredgecolor": "black"}
+            keys.append(key("prototype", marker=_PROTOTYPE, **style))
+        if self.ellipse_lines_:
+            keys.append(key("90 % of a component", color=grey, linestyle="-", linewidth=1.8))
         return keys
 
 
-def _partition_of(estimator: Any, X: Any) -> CredalPartition:
+def make_display(
+    partition: CredalPartition,
+    X: Any,
+    *,
+    features: Sequence[int | str] | None,
+    rule: Rule,
+    level: float,
+    y_true: Any,
+    size: str | None,
+    prototypes: Any,
+    mixture: Any,
+) -> CredalPartitionDisplay:
+    """The picture of a credal partition, not yet drawn."""
+    points, axis_labels = place(X, features, partition.n_samples)
+    classes, class_names = true_classes(y_true, partition.n_samples)
+    candidates = candidates_of(partition, rule, level)
+    n_candidates = candidates.sum(axis=1)
+    lower_hulls, upper_hulls = cluster_hulls(points, candidates)
+    return CredalPartitionDisplay(
+        points=points,
+        clusters=partition.to_hard(),
+        torn=n_candidates > 1,
+        outliers=n_candidates == 0,
+        lower_hulls=lower_hulls,
+        upper_hulls=upper_hulls,
+        cluster_names=partition.cluster_names,
+        axis_labels=axis_labels,
+        rule=rule,
+        classes=classes,
+        class_names=class_names,
+        sizes=sizes_of(partition, size),
+        prototypes=place_prototypes(prototypes, X, features, partition.n_clusters),
+        ellipses=ellipses_of(mixture, X, features, partition.n_clusters),
+    )
+
+
+def candidates_of(partition: CredalPartition, rule: Rule, level: float) -> BoolArray:
+    """The clusters that each sample may belong to."""
+    check_choice("rule", rule, ("verdict", "max_mass", "interval_dominance"))
+    return partition.verdict(level).candidates if rule == "verdict" else partition.to_rough(rule)
+
+
+def of_cluster(
+    picture: CredalPartitionDisplay, cluster: int, own: BoolArray, sizes: FloatArray
+) -> CredalPartitionDisplay:
+    """The picture of the samples that may belong to one cluster, with areas of their own, not yet drawn."""
+    nothing = np.empty((0, 2))
+
+    def only(lines: Sequence[FloatArray]) -> list[FloatArray]:
+        return [line if number == cluster else nothing for number, line in enumerate(lines)]
+
+    return CredalPartitionDisplay(
+        points=picture.points[own],
+        clusters=np.full(own.sum(), cluster),
+        torn=picture.torn[own],
+        outliers=np.zeros(own.sum(), dtype=bool),
+        lower_hulls=only(picture.lower_hulls),
+        upper_hulls=only(picture.upper_hulls),
+        cluster_names=picture.cluster_names,
+        axis_labels=picture.axis_labels,
+        rule=picture.rule,
+        classes=None if picture.classes is None else picture.classes[own],
+        class_names=picture.class_names,
+        sizes=sizes[own],
+        prototypes=picture.prototypes,
+        ellipses=None if picture.ellipses is None else only(picture.ellipses),
+    )
+
+
+def read_partition(estimator: Any, X: Any) -> CredalPartition:
+    """What a fitted estimator says about data."""
     if not predicts_masses(estimator):
         raise ValueError(
             f"estimator must have predict_mass, which says masses of samples, got {estimator!r}; if X holds the "
             "samples of a partition, use from_partition(partition, X)."
         )
     return partition_of(estimator, X)
+
+
+def centers_of(estimator: Any) -> FloatArray:
+    """The prototypes of an estimator, which are in the space of its data."""
+    before, last = split_pipeline(estimator)
+    if before is not None or not hasattr(last, "cluster_centers_"):
+        raise ValueError(
+            f"prototypes=True needs an estimator with cluster_centers_ that sees X itself, got {estimator!r}; "
+            "give them to from_partition, in the space of X."
+        )
+    return np.asarray(last.cluster_centers_)
+
+
+def mixture_of(estimator: Any) -> Any:
+    """The Gaussian mixture of an estimator."""
+    before, last = split_pipeline(estimator)
+    if before is not None:
+        raise ValueError(
+            f"ellipses=True needs an estimator that sees X itself, got {estimator!r}; transform X first, and give "
+            "the last step."
+        )
+    return getattr(last, "mixture_", last)
+
+
+def _areas(area: float, sizes: FloatArray) -> FloatArray:
+    """Areas in proportion, but for a tenth that is left of the smallest."""
+    return np.asarray(1.5 * area * np.clip(sizes, 0.1, 1))

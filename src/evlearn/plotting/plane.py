@@ -1,7 +1,7 @@
 """Where samples lie in a picture: two of their features, or their first two principal components."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.decomposition import PCA
@@ -11,6 +11,41 @@ from evlearn.utils.validation import REMOTE, remoteness
 
 # Remote samples are drawn this share of the picture away from the others.
 _EDGE = 0.15
+
+
+class Plane(NamedTuple):
+    """The plane of a picture in the space of the features.
+
+    Attributes
+    ----------
+    origin : ndarray of shape (n_features,)
+        Where it has its origin.
+    axes : ndarray of shape (2, n_features)
+        Its two directions.
+    """
+
+    origin: FloatArray
+    axes: FloatArray
+
+    def points(self, rows: FloatArray) -> FloatArray:
+        """Where rows lie in the picture."""
+        return np.asarray((rows - self.origin) @ self.axes.T)
+
+    def covariances(self, full: FloatArray) -> FloatArray:
+        """What becomes of covariance matrices in the picture."""
+        return np.asarray(self.axes @ full @ self.axes.T)
+
+
+def plane_of(X: Any, features: Sequence[int | str] | None) -> Plane:
+    """The plane in which `place` places the samples."""
+    table = X if hasattr(X, "shape") else np.asarray(X)
+    n_features = table.shape[1]
+    if features is None and n_features > 2:
+        values = _numbers(table)
+        components = _components(values[remoteness(values) <= REMOTE])
+        return Plane(components.mean_, components.components_)
+    chosen = _positions((0, 1) if features is None else features, _column_names(table))
+    return Plane(np.zeros(n_features), np.eye(n_features)[list(chosen)])
 
 
 def place(X: Any, features: Sequence[int | str] | None, n_samples: int) -> tuple[FloatArray, tuple[str, str]]:
@@ -150,10 +185,14 @@ def _nearer(values: FloatArray, far: BoolArray) -> FloatArray:
 def _principal_components(values: FloatArray, near: BoolArray) -> tuple[FloatArray, tuple[str, str]]:
     if len(values) < 2:
         raise ValueError("X has 1 row, which has no principal components; choose two columns with `features`.")
-    with np.errstate(invalid="ignore"):  # shares of no variance, where all samples are the same
-        components = PCA(n_components=2, random_state=0).fit(values[near])
+    components = _components(values[near])
     first, second = (
         f"principal component {number}" + (f" ({share:.0%} of the variance)" if np.isfinite(share) else "")
         for number, share in enumerate(components.explained_variance_ratio_, start=1)
     )
     return np.asarray(components.transform(values)), (first, second)
+
+
+def _components(values: FloatArray) -> PCA:
+    with np.errstate(invalid="ignore"):  # shares of no variance, where all samples are the same
+        return PCA(n_components=2, random_state=0).fit(values)
