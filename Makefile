@@ -1,7 +1,7 @@
 # What CI runs, and what a contributor runs before a commit: `make check`.
 PYTHON ?= python
 
-.PHONY: check lint types layers test test-all test-timing test-minimum test-newest docs build sanitize benchmark
+.PHONY: check lint types layers test test-all test-long test-timing coverage test-minimum test-newest docs build sanitize benchmark
 
 # One BLAS thread for each of the processes that tests run in.
 PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest
@@ -23,12 +23,20 @@ layers:
 
 # The fast tier: minutes, for the loop of editing and testing.
 test:
-	$(PYTEST) -n 2 --dist loadgroup -m "not slow and not timing"
+	$(PYTEST) -n 2 --dist loadgroup -m "not slow and not long and not timing"
 
-# What CI runs: everything but what needs a quiet machine. A test that hangs is named, and ends after ten minutes.
+# What CI runs: all but statistics and what needs a quiet machine. A test that hangs is named, and ends after ten minutes.
 test-all:
-	$(PYTEST) -n 2 --dist loadgroup -m "not timing" --durations=40 --cov --cov-report=term \
+	$(PYTEST) -n 2 --dist loadgroup -m "not long and not timing" --durations=40 \
 	-o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
+
+# Statistics over many fits; not part of CI.
+test-long:
+	$(PYTEST) -n 2 --dist loadgroup -m long
+
+# The tests of CI, line by line; more than half as long again.
+coverage:
+	$(PYTEST) -n 2 --dist loadgroup -m "not long and not timing" --cov --cov-report=term
 
 # Limits on seconds; by themselves, on a machine that does nothing else.
 test-timing:

@@ -25,7 +25,7 @@ def some_data(seed):
     return scale(X)[order[:half]], y[order[:half]], scale(X)[order[half:]], y[order[half:]]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier])
 def test_nothing_collapses_in_a_hundred_runs(kind):
     for seed in range(100):

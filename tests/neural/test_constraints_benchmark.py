@@ -6,7 +6,7 @@ pytest.importorskip("torch")
 
 from benchmarks.studies.peers import nn_constraints
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cells of constraints")]
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("cells of constraints")]
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ def mean(entries):
     return value
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("data", "method"), SHORT)
 def test_ours_are_as_good_as_on_record(entries, data, method, request):
     if data not in peers_data.GENERATED:

@@ -58,7 +58,7 @@ def test_the_model_of_costs_is_within_a_factor_of_four_of_what_was_measured():
         assert 0.5 < one["ratio"] < 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("method", "way"), [("ecm", "files"), ("evclus", "collection")])
 def test_a_hundred_thousand_rows_end_as_they_did(sizes, tmp_path, method, way):
     settings = SimpleNamespace(folder=tmp_path, limit=0)
