@@ -93,8 +93,8 @@ plt.show()
 
 # %%
 # Behind each interval are a thousand numbers: the probability of *the same cluster* under each resample. The
-# paper shows such histograms for generated data (Figures 4 and 8). Three pairs of flowers: two versicolor, of which
-# one is torn; this one and a virginica; and two virginica.
+# paper shows such histograms for generated data (Figures 4 and 8). Three pairs of flowers: two versicolor, of
+# which one is torn; this one and a virginica; and two virginica.
 
 display = PairProbabilityDisplay.from_estimator(model, irises.data, [(70, 55), (70, 127), (100, 127)])
 display.figure_.suptitle("As Figures 4 and 8: what resamples say about pairs of flowers")

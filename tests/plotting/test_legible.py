@@ -14,6 +14,8 @@ from evlearn.plotting import (
     DoubtDisplay,
     IntervalDisplay,
     MassesDisplay,
+    PairProbabilityDisplay,
+    PartitionPanelsDisplay,
     RelationalDisplay,
     RiskCoverageDisplay,
     ShepardDisplay,
@@ -50,6 +52,17 @@ def test_nothing_of_a_partition_is_cut_off(display, n_samples, n_clusters):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("n_clusters", [2, 5, 12])
+@pytest.mark.parametrize("panels", ["features", "clusters"])
+def test_nothing_of_panels_is_cut_off(panels, n_clusters):
+    X, partition = example(200, n_clusters)
+    X = np.hstack([X, X[:, ::-1] ** 2])
+    classes = np.where(X[:, 0] > 0, "a long name of a class", "another")
+    display = PartitionPanelsDisplay.from_partition(partition, X, panels=panels, y_true=classes)
+    assert cut_off(display.figure_) < 0.01
+
+
+@pytest.mark.slow
 def test_nothing_of_the_other_pictures_is_cut_off():
     random = np.random.default_rng(0)
     few, many = random.random((2, 50)), random.random((2, 9000))
@@ -60,6 +73,9 @@ def test_nothing_of_the_other_pictures_is_cut_off():
         RiskCoverageDisplay.from_predictions(few[0] > 0.5, few[1] > 0.5, few[0], name="a long name " * 5),
         ShepardDisplay.from_pairs(*few),
         ShepardDisplay.from_pairs(*many),
+        PairProbabilityDisplay(
+            probabilities=many[:, :500], bounds=few[:, :2], degrees=few[:, 2:4], names=["a long name " * 5] * 2
+        ).plot(),
         IntervalDisplay.from_intervals(intervals),
         IntervalDisplay.from_intervals(intervals, probabilities=many[0]),
     ]
