@@ -15,10 +15,11 @@ from matplotlib.lines import Line2D
 from evlearn.partition import PairMasses
 from evlearn.partition.estimators import partition_of, reached
 from evlearn.plotting.axes import open_panels
-from evlearn.plotting.names import on_axis
+from evlearn.plotting.names import shortened
 from evlearn.utils.typing import EstimatorLike, FloatArray
 
 _BINS = 20
+_LONGEST = 40  # letters above a panel
 _BARS, _BOUND, _DEGREE = "0.75", "black", "#c44e52"
 
 
@@ -168,5 +169,5 @@ class PairProbabilityDisplay:
             xlim=(-0.02, 1.02),
             xlabel="probability of the same cluster",
             ylabel="resamples",
-            title=on_axis(self.names[number]),
+            title=shortened(self.names[number], _LONGEST),
         )
