@@ -320,7 +320,7 @@ def test_an_interrupt_in_the_choice_of_pairs_keeps_the_simple_fit(blobs, monkeyp
     def impatient(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evlearn.cluster.centroids.fit.cluster_similarity", impatient)
+    monkeypatch.setattr("evlearn.cluster.focal_families.cluster_similarity", impatient)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = make("ECM", focal_sets="neighbor_pairs").fit(blobs[0])
     np.testing.assert_array_equal(model.masses_, make("ECM", focal_sets="simple").fit(blobs[0]).masses_)

@@ -282,3 +282,15 @@ def test_given_sets_are_taken():
     X, V, graph = some_samples(5)
     model = SECM(3, connectivity=graph, init=V, focal_sets=FocalSets.full(3)).fit(X)
     assert model.masses_.shape == (30, 8)
+
+
+def test_pairs_of_neighbouring_clusters_are_chosen_by_averaged_masses():
+    random = np.random.default_rng(0)
+    levels = np.repeat([0.0, 1.0, 2.0, 3.0], 16)
+    image = levels + 0.4 * random.standard_normal((48, 64))
+    options = {"connectivity": grid_to_graph(48, 64), "random_state": 0}
+    model = SECM(4, focal_sets="neighbor_pairs", **options).fit(image.reshape(-1, 1))
+    pairs = {one for one in model.focal_sets_ if len(one) == 2}
+    assert pairs
+    assert pairs <= {(0, 1), (1, 2), (2, 3)}
+    assert (np.diff(model.objective_history_) <= 0).all()
