@@ -173,6 +173,8 @@ def test_wrong_use_is_told():
         FusionClassifier([("svm", LinearSVC())]).fit(X, Y)
     with pytest.raises(ValueError, match="a name of its own"):
         FusionClassifier([("a", sensor(ACIDS)), ("a", sensor(ACIDS))]).fit(X, Y)
+    with pytest.raises(ValueError, match="pairs of a name and a classifier"):
+        FusionClassifier([("a", sensor(ACIDS), ["columns"])]).fit(X, Y)
     with pytest.raises(ValueError, match="discounting must be"):
         two(discounting="some").fit(X, Y)
     many, y = make_classification(200, 10, n_informative=8, n_classes=14, random_state=0)

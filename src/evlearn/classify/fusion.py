@@ -182,6 +182,8 @@ class FusionClassifier(EvidentialClassifier):
         if self.discounting is not None:
             check_choice("discounting", self.discounting, ("contextual", "plain"))
         check_integer("cv", self.cv, 2)
+        if not all(isinstance(one, (tuple, list)) and len(one) == 2 for one in self.estimators):
+            raise ValueError(f"estimators must be pairs of a name and a classifier, got {self.estimators!r}.")
         names = [name for name, _ in self.estimators]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"estimators must have members, each with a name of its own, got {names}.")
