@@ -64,6 +64,37 @@ def test_a_sampled_sweep_equals_its_twin_where_the_minimum_is_unique(focal_sets,
 
 
 @pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda one: f"f{len(one)}")
+@pytest.mark.parametrize("everybody", [True, False])
+def test_a_sweep_tells_what_rows_cost_when_they_were_updated(focal_sets, everybody):
+    M, C, partners, targets, order, graph = sampled(focal_sets, np.float64, 9)
+    Y = np.ascontiguousarray(M @ C)
+    delta = np.random.default_rng(0).random((len(M), len(M)))
+    np.fill_diagonal(delta, 0)
+
+    def sweep(rows, reached=None):
+        rows = np.asarray(rows, dtype=np.int32)
+        if everybody:
+            return sweep_all_pairs(M, Y, C, delta, rows, *none(*M.shape), reached)
+        return sweep_graph(M, Y, C, *graph, rows, *none(*M.shape), reached)
+
+    def cost(i):
+        others = np.delete(np.arange(len(M)), i) if everybody else partners[i]
+        wanted = delta[i, others] if everybody else targets[i]
+        return (((M[i] @ Y[others].T) - wanted) ** 2).sum() / 2 - (wanted**2).sum() / 2
+
+    start, costs = M.copy(), 0.0
+    for i in order:
+        sweep([i])
+        costs += cost(i)
+    one_by_one = M.copy()
+    M[:], Y[:] = start, start @ C
+    reached = np.full(1, np.nan)
+    sweep(order, reached)
+    np.testing.assert_allclose(M, one_by_one, atol=1e-10)
+    assert reached[0] == pytest.approx(costs, rel=1e-9)
+
+
+@pytest.mark.parametrize("focal_sets", FAMILIES, ids=lambda one: f"f{len(one)}")
 @pytest.mark.parametrize("n_partners", [0, 1, 2, 3, 5])
 def test_a_row_with_few_partners_does_not_get_worse(focal_sets, n_partners):
     M, C, partners, targets, _, graph = sampled(focal_sets, np.float64, n_partners)

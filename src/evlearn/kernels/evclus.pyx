@@ -50,6 +50,7 @@ cdef struct Buffers:
     double* padded  # Q with padded rows, while it is summed
     double* rows    # some partners, with padded rows
     int* places
+    double reached  # the objectives of rows, as each was left
 
 
 cdef int allocate(Buffers* buffers, int f) except -1:
@@ -64,6 +65,7 @@ cdef int allocate(Buffers* buffers, int f) except -1:
     buffers.work = buffers.m + ld
     buffers.padded = buffers.work + work_size(f)
     buffers.rows = buffers.padded + ld * ld
+    buffers.reached = 0.0
     return 0
 
 
@@ -140,7 +142,9 @@ cdef inline double update_row(
     solve_simplex_qp(buffers.Q, buffers.u, buffers.m, f, buffers.work, buffers.places)
     after = objective(buffers.Q, buffers.u, buffers.m, f)
     if after >= before:
+        buffers.reached += before
         return 0.0
+    buffers.reached += after
     for a in range(f):
         m[a] = buffers.m[a]
     # Forms are symmetric, and few sets have mass: a sum of rows.
@@ -158,8 +162,12 @@ def sweep_graph(
     const Py_ssize_t[::1] indptr, const int[::1] indices, const real[::1] delta, const int[::1] order,
     const Py_ssize_t[::1] constraint_indptr, const Py_ssize_t[::1] constraint_partners,
     const unsigned char[::1] constraint_kinds, const double[:, :, ::1] Z, double constraint_weight,
+    double[::1] reached=None,
 ):
-    """Update the rows in `order`, each against its partners in the graph."""
+    """Update the rows in `order`, each against its partners in the graph.
+
+    If it is given, `reached` gets the sum of the objectives of rows, each when its row was updated.
+    """
     cdef:
         Py_ssize_t t, i
         int f = <int>M.shape[1], n_forms = <int>(C.shape[0] // f)
@@ -180,6 +188,8 @@ def sweep_graph(
                     constraint_weight, i, f,
                 )
             change += update_row(&buffers, &M[i, 0], &Y[i, 0], M.shape[0] * f, &C[0, 0], n_forms, f)
+    if reached is not None:
+        reached[0] = buffers.reached
     release(&buffers)
     return change
 
@@ -232,8 +242,12 @@ def sweep_all_pairs(
     double[:, ::1] M, double[:, ::1] Y, const double[:, ::1] C, const double[:, ::1] delta, const int[::1] order,
     const Py_ssize_t[::1] constraint_indptr, const Py_ssize_t[::1] constraint_partners,
     const unsigned char[::1] constraint_kinds, const double[:, :, ::1] Z, double constraint_weight,
+    double[::1] reached=None,
 ):
-    """Update the rows in `order`, each against all others; targets of a sample with itself must be zero."""
+    """Update the rows in `order`, each against all others; targets of a sample with itself must be zero.
+
+    If it is given, `reached` gets the sum of the objectives of rows, each when its row was updated.
+    """
     cdef:
         Py_ssize_t n = M.shape[0], t, i, j
         int f = <int>M.shape[1], n_forms = <int>(C.shape[0] // f), a, b, k
@@ -273,6 +287,8 @@ def sweep_all_pairs(
                 for a in range(f):
                     for b in range(f):
                         G[a * f + b] += Y[k * n + i, a] * Y[k * n + i, b]
+    if reached is not None:
+        reached[0] = buffers.reached
     free(G)
     release(&buffers)
     return change

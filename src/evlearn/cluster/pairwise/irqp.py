@@ -82,25 +82,67 @@ def sweep_masses(
         return eta * pairs.residuals(M, Y) + (penalty.value(M) if penalty else 0.0)
 
     start = exact()
-    before = start if additive or stopping == "average" else np.inf  # in others, two sweeps must agree
-    average = 1.0  # e_t of the papers
+    before = start if additive else np.inf  # in others, two sweeps must agree
+    average = RunningAverage.of(pairs, eta, start) if stopping == "average" else None
 
     def step(M: FloatArray) -> tuple[FloatArray, float, bool]:
-        nonlocal before, average
+        nonlocal before
         order = np.arange(n_samples) if random is None else random.permutation(n_samples)
-        change = 2 * eta * pairs.sweep(M, Y, C, order.astype(np.int32), terms)
+        reached = (average.reached,) if average else ()
+        change = 2 * eta * pairs.sweep(M, Y, C, order.astype(np.int32), terms, *reached)
         objective = before + change if additive else exact()
         lowered = abs(change if additive else before - objective)
-        settled = lowered <= tol * objective
-        if stopping == "average":
-            average = average / 2 + lowered / max(before, _PERFECT) / 2
-            settled = average <= tol
         before = objective
+        settled = lowered <= tol * objective if average is None else average.after_sweep() <= tol
         return M, objective, bool(settled or objective <= _PERFECT)
 
     end = descend(step, Trace(M, [start]), max_iter=max_iter, report=report)
     stress = end.objective - (penalty.value(M) if penalty else 0.0)
     return end.at(Swept(M, stress))
+
+
+@dataclass
+class RunningAverage:
+    r"""The stopping rule of the papers: :math:`e_0=1`, :math:`e_t=\frac12e_{t-1}+\frac12|J_t-J_{t-1}|/J_{t-1}`.
+
+    In their algorithms :math:`J_t` adds up what each row cost when it was updated in sweep t, which is the
+    objective at no point, but falls with it.
+
+    Attributes
+    ----------
+    eta : float
+        The factor of the sum of squares.
+    squares : float
+        The sum of squared targets.
+    times : float
+        What the sum over rows is multiplied with: 1 if each pair is in two rows, and 2 if it is in one.
+    total : float
+        The sum of the last sweep; at first the objective.
+    reached : ndarray of shape (1,)
+        Where a sweep tells what rows cost.
+    value : float, default=1.0
+        The average.
+    """
+
+    eta: float
+    squares: float
+    times: float
+    total: float
+    reached: FloatArray
+    value: float = 1.0
+
+    @classmethod
+    def of(cls, pairs: Any, eta: float, start: float) -> "RunningAverage":
+        """Before the first sweep."""
+        twice = not isinstance(pairs, PairGraph) or pairs.symmetric
+        return cls(eta, pairs.squares(), 1.0 if twice else 2.0, start, np.zeros(1))
+
+    def after_sweep(self) -> float:
+        """The average after a sweep has told what rows cost."""
+        total = self.eta * (self.times * float(self.reached[0]) + self.squares)
+        self.value = self.value / 2 + abs(total - self.total) / max(self.total, _PERFECT) / 2
+        self.total = total
+        return self.value
 
 
 def seeded_masses(delta: FloatArray, focal_sets: FocalSets, random: np.random.RandomState) -> FloatArray:

@@ -114,10 +114,16 @@ class AllPairs:
         return float(np.einsum("ij,ij->", self.delta, self.delta)) / 2
 
     def sweep(
-        self, M: FloatArray, Y: FloatArray, C: FloatArray, order: npt.NDArray[np.int32], constraints: Any
+        self,
+        M: FloatArray,
+        Y: FloatArray,
+        C: FloatArray,
+        order: npt.NDArray[np.int32],
+        constraints: Any,
+        reached: FloatArray | None = None,
     ) -> float:
         """Update all rows in `order`; the change of half the sum of squares."""
-        return float(sweep_all_pairs(M, Y, C, self.delta, order, *constraints))
+        return float(sweep_all_pairs(M, Y, C, self.delta, order, *constraints, reached))
 
     def residuals(self, M: FloatArray, Y: FloatArray) -> float:
         """The sum of squared differences of conflicts and targets."""
@@ -175,10 +181,16 @@ class PairGraph:
         return total / (2 if self.symmetric else 1)
 
     def sweep(
-        self, M: FloatArray, Y: FloatArray, C: FloatArray, order: npt.NDArray[np.int32], constraints: Any
+        self,
+        M: FloatArray,
+        Y: FloatArray,
+        C: FloatArray,
+        order: npt.NDArray[np.int32],
+        constraints: Any,
+        reached: FloatArray | None = None,
     ) -> float:
         """Update all rows in `order`; the change of half the sum of squares, where the graph is symmetric."""
-        return float(sweep_graph(M, Y, C, self.indptr, self.indices, self.delta, order, *constraints))
+        return float(sweep_graph(M, Y, C, self.indptr, self.indices, self.delta, order, *constraints, reached))
 
     def residuals(self, M: FloatArray, Y: FloatArray) -> float:
         """The sum of squared differences of conflicts and targets."""
