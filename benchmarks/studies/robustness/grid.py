@@ -21,6 +21,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.utils._param_validation import InvalidParameterError
 
 from benchmarks.studies.robustness import inputs
+from evlearn.classify import EvidentialKNNClassifier
 from evlearn.partition import CredalPartition
 
 ROOMS = ("cluster", "classify", "mixture", "metric_learning", "neural", "ensemble")
@@ -36,6 +37,8 @@ SETTINGS = {
     "NNEVCLUS": {"max_iter": 30, "tol": 0.01},
     "CredalEnsemble": {"clusterers": [KMeans(3, n_init=1), KMeans(3, n_init=2)], "n_clusters": 3},
     "BPEC": {"n_clusters": 3, "n_neighbors": 5},
+    "EvidentialForestClassifier": {"n_estimators": 20},
+    "FusionClassifier": {"estimators": [("near", EvidentialKNNClassifier())]},
     "EKNNClus": {"n_neighbors": 5},
 }
 VARIANTS = {

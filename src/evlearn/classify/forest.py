@@ -23,7 +23,7 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import split_pipeline, with_names_of
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.typing import ClassifierLike, FloatArray
-from evlearn.utils.validation import check_integer, check_real
+from evlearn.utils.validation import check_choice, check_integer, check_real
 
 #: Sizes of nodes that "auto" chooses from, and numbers of witnesses.
 _SIZES = (2, 4, 8, 16, 32)
@@ -189,8 +189,14 @@ class EvidentialForestClassifier(EvidentialClassifier):
         check_integer("n_estimators", self.n_estimators, 1)
         check_real("prior_strength", self.prior_strength, 0, open_low=True)
         check_real("n_witnesses", self.n_witnesses, 0, open_low=True, or_auto=True)
-        if self.min_samples_split != "auto":
+        if isinstance(self.min_samples_split, str):
+            check_choice("min_samples_split", self.min_samples_split, ("auto",))
+        else:
             check_integer("min_samples_split", self.min_samples_split, 2)
+        if isinstance(self.max_features, str):
+            check_choice("max_features", self.max_features, ("auto", "sqrt", "log2"))
+        else:
+            check_real("max_features", self.max_features, 0, 1, open_low=True)
         if self.reach is not None:
             check_real("reach", self.reach, 0, 1, open_low=True)
 
@@ -233,7 +239,8 @@ class EvidentialForestClassifier(EvidentialClassifier):
         if np.isinf(self._reach):
             return masses
         squares = self._surroundings.nearest_of(inside, self._n_neighbors, n_jobs=None)[1][:, -1]
-        kept = np.exp(np.minimum(1 - squares / self._reach, 0))[:, None]
+        with np.errstate(over="ignore"):  # in the quotient of what is without end far away
+            kept = np.exp(np.minimum(1 - squares / self._reach, 0))[:, None]
         masses *= kept
         masses[:, -1] += 1 - kept[:, 0]
         return masses

@@ -182,7 +182,9 @@ class FusionClassifier(EvidentialClassifier):
         if self.discounting is not None:
             check_choice("discounting", self.discounting, ("contextual", "plain"))
         check_integer("cv", self.cv, 2)
-        if not all(isinstance(one, (tuple, list)) and len(one) == 2 for one in self.estimators):
+        given: Any = self.estimators
+        pairs = isinstance(given, (list, tuple)) and all(isinstance(one, (list, tuple)) for one in given)
+        if not (pairs and all(len(one) == 2 for one in given)):
             raise ValueError(f"estimators must be pairs of a name and a classifier, got {self.estimators!r}.")
         names = [name for name, _ in self.estimators]
         if not names or len(set(names)) < len(names):

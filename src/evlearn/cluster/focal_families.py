@@ -81,7 +81,7 @@ def neighbor_pairs(partition: CredalPartition | ArrayLike, *, n_neighbors: int =
     >>> chosen.pairs
     [(0, 1)]
     >>> chosen.focal_sets.labels
-    ['∅', '{0}', '{1}', '{2}', '{0, 1}']
+    ('∅', '{0}', '{1}', '{2}', '{0,1}')
     """
     check_integer("n_neighbors", n_neighbors, 1)
     found = as_credal(partition)
