@@ -94,13 +94,15 @@ def merged(before, after, names):
     said = dict(before["messages"])
     for message, count in after["messages"]:
         said[message] = said.get(message, 0) + count
-    counts = Counter(before["counts"]) + Counter(after["counts"])
+    parameters = {name: known[name] for name in after["estimators"] if name in known}
+    tables = [*merged.values(), *parameters.values()]
+    letters = Counter("".join(letters for table in tables for letters in table.values()).replace("-", ""))
     return (
         after
         | merged
         | {
-            "parameters": {name: known[name] for name in after["estimators"] if name in known},
-            "counts": dict(counts),
+            "parameters": parameters,
+            "counts": {after["letters"][letter]: count for letter, count in letters.items()},
             "messages": [[message, count] for message, count in sorted(said.items(), key=lambda one: -one[1])],
         }
     )

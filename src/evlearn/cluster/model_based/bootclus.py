@@ -280,7 +280,7 @@ class BootClus(RowwiseClusterer):
 
         Returns
         -------
-        ndarray of float32 of shape (n_pairs, n_bootstrap_)
+        ndarray of float32 of shape (n_pairs, n_resamples)
             The probabilities.
         """
         check_is_fitted(self)
