@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from evlearn.belief import FocalSets
+from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
+from evlearn.cluster.set_costs import SetCosts
 from evlearn.kernels import prototypes as kernel
 
 # A tile has 64 rows.
@@ -215,3 +217,52 @@ def test_a_cost_that_is_rounding_is_none(beta, dtype):
         )
         shares = [tuple(np.flatnonzero(one)) in [(1,), (0, 2), (0, 1, 2)] for one in table]
         np.testing.assert_allclose(assign(case)[0, 1:], np.array(shares) / 3, rtol=0, atol=1e-5)
+
+
+# Matrix products, where clusters and features are many
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("beta", [1.1, 1.7, 2.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_products_say_what_differences_say(monkeypatch, dtype, beta, weighted):
+    random = np.random.default_rng(0)
+    centers = random.normal(size=(11, 40))
+    X = (centers[random.integers(11, size=150)] + 0.3 * random.normal(size=(150, 40))).astype(dtype)
+    X[:3] = centers[:3]  # on a prototype, where products would be made of rounding
+    X[3] = centers[4:6].mean(axis=0)
+    weights = random.uniform(size=150) if weighted else None
+    coordinates = Coordinates.of(X)
+    costs = SetCosts.ecm(FocalSets.pairs(11), alpha=1.0, beta=beta, delta=5.0)
+    model = EuclideanModel(costs, coordinates, coordinates.enter(X[:11].astype(np.float64)))
+    masses, told = model.assign(X), model.collect(X, weights)
+    monkeypatch.setattr("evlearn.cluster.centroids.model._MANY", 1)
+    close = {"rtol": 1e-4, "atol": 1e-5} if dtype == np.float32 else {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(model.assign(X), masses, **close)
+    again = model.collect(X, weights)
+    assert again.cost == pytest.approx(told.cost, rel=close["rtol"])
+    np.testing.assert_allclose(again.powers, told.powers, **close)
+    np.testing.assert_allclose(again.sums, told.sums, **close)
+    assert (masses[:3].argmax(axis=1) == np.arange(1, 4)).all()
+
+
+@pytest.mark.parametrize("value", [1e8, 1e30, np.inf])
+def test_rows_far_away_are_left_to_differences(monkeypatch, value):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 40))
+    coordinates = Coordinates.of(X)
+    costs = SetCosts.ecm(FocalSets.simple(3), alpha=1.0, beta=2.0, delta=5.0)
+    model = EuclideanModel(costs, coordinates, coordinates.enter(X[:3]))
+    X[7] = value
+    expected = model.assign(X)
+    monkeypatch.setattr("evlearn.cluster.centroids.model._MANY", 1)
+    np.testing.assert_array_equal(model.assign(X), expected)
+    assert expected[7, 0] == 1
+
+
+def test_spreads_of_sets_are_those_of_their_members(monkeypatch):
+    monkeypatch.setattr("evlearn.cluster.set_costs._NUMBERS", 20)
+    prototypes = np.random.default_rng(0).normal(size=(5, 3))
+    costs = SetCosts.ecm(FocalSets.full(5), alpha=1.0, beta=2.0, delta=1.0)
+    expected = [prototypes[list(one)].var(axis=0).sum() for one in list(costs.focal_sets)[1:]]
+    np.testing.assert_allclose(costs.spreads(prototypes), expected, atol=1e-15)

@@ -12,6 +12,8 @@ from evlearn.utils.validation import check_shape
 
 #: No set costs more than this many times its squared distance: it gets no mass anyway, and nothing overflows.
 DEAREST = 1e20
+#: How many numbers of prototypes are copied at a time.
+_NUMBERS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,21 @@ class SetCosts:
     def barycentres(self, prototypes: FloatArray) -> FloatArray:
         """The mean of the prototypes of each set."""
         return np.asarray(self.membership @ prototypes / self.size[:, None])
+
+    def spreads(self, prototypes: FloatArray) -> FloatArray:
+        """The mean squared distance of the prototypes of each set to their barycentre."""
+        begin, members = self.lists[:2]
+        found = np.zeros(len(begin) - 1)
+        several = np.flatnonzero(np.diff(begin) > 1)
+        blocks = np.cumsum(np.diff(begin)[several]) * prototypes.shape[1] // _NUMBERS
+        for sets in np.split(several, np.flatnonzero(np.diff(blocks)) + 1) if len(several) else []:
+            sizes = np.diff(begin)[sets]
+            first = np.cumsum(sizes) - sizes
+            those = prototypes[members[np.arange(sizes.sum()) + np.repeat(begin[sets] - first, sizes)]]
+            centres = np.add.reduceat(those, first) / sizes[:, None]
+            squares = ((those - np.repeat(centres, sizes, axis=0)) ** 2).sum(axis=1)
+            found[sets] = np.add.reduceat(squares, first) / sizes
+        return found
 
 
 def masses_of_costs(costs: FloatArray, beta: float) -> FloatArray:

@@ -58,29 +58,43 @@ typedef int evlearn_places_of_float __attribute__((vector_size(4 * sizeof(float)
 #define REAL float
 #include "prototypes_body.h"
 #undef REAL
-#define EVLEARN_CALL(kind, ...)                                                          \
+#define EVLEARN_CALL(name, ...)                                                          \
     do {                                                                                 \
         if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))             \
-            evlearn_avx2_##kind##_pass(__VA_ARGS__);                                     \
+            evlearn_avx2_##name(__VA_ARGS__);                                            \
         else                                                                             \
-            evlearn_plain_##kind##_pass(__VA_ARGS__);                                    \
+            evlearn_plain_##name(__VA_ARGS__);                                           \
     } while (0)
 #else
-#define EVLEARN_CALL(kind, ...) evlearn_plain_##kind##_pass(__VA_ARGS__)
+#define EVLEARN_CALL(name, ...) evlearn_plain_##name(__VA_ARGS__)
 #endif
 
 static inline void evlearn_pass_double(
     const evlearn_family *family, const double *X, ptrdiff_t n, const double *weights, const double *centre, double scale,
     const double *V, const double *p, const double *q, double empty, double *work, double *out, double *w, double *B, double *cost)
 {
-    EVLEARN_CALL(double, family, X, n, weights, centre, scale, V, p, q, empty, work, out, w, B, cost);
+    EVLEARN_CALL(double_pass, family, X, n, weights, centre, scale, V, p, q, empty, work, out, w, B, cost);
 }
 
 static inline void evlearn_pass_float(
     const evlearn_family *family, const float *X, ptrdiff_t n, const float *weights, const float *centre, float scale,
     const float *V, const float *p, const float *q, float empty, float *work, float *out, double *w, double *B, double *cost)
 {
-    EVLEARN_CALL(float, family, X, n, weights, centre, scale, V, p, q, empty, work, out, w, B, cost);
+    EVLEARN_CALL(float_pass, family, X, n, weights, centre, scale, V, p, q, empty, work, out, w, B, cost);
+}
+
+static inline void evlearn_known_double(
+    const evlearn_family *family, double *squares, ptrdiff_t n, const double *weights, const double *p, const double *q,
+    double empty, double *work, double *out, double *w, double *cost)
+{
+    EVLEARN_CALL(double_pass_known, family, squares, n, weights, p, q, empty, work, out, w, cost);
+}
+
+static inline void evlearn_known_float(
+    const evlearn_family *family, float *squares, ptrdiff_t n, const float *weights, const float *p, const float *q,
+    float empty, float *work, float *out, double *w, double *cost)
+{
+    EVLEARN_CALL(float_pass_known, family, squares, n, weights, p, q, empty, work, out, w, cost);
 }
 
 #endif

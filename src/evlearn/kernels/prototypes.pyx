@@ -38,6 +38,12 @@ cdef extern from "prototypes.h" nogil:
         const evlearn_family* family, const float* X, Py_ssize_t n, const float* weights, const float* centre,
         float scale, const float* V, const float* p, const float* q, float empty, float* work, float* out,
         double* w, double* B, double* cost) noexcept
+    void evlearn_known_double(
+        const evlearn_family* family, double* squares, Py_ssize_t n, const double* weights, const double* p,
+        const double* q, double empty, double* work, double* out, double* w, double* cost) noexcept
+    void evlearn_known_float(
+        const evlearn_family* family, float* squares, Py_ssize_t n, const float* weights, const float* p,
+        const float* q, float empty, float* work, float* out, double* w, double* cost) noexcept
 
 cdef enum:
     MOST_SQUARED = 10_000
@@ -110,3 +116,46 @@ def assign(
         else:
             evlearn_pass_double(&family, &X[0, 0], X.shape[0], NULL, &centre[0], scale, &V[0, 0], &p[0],
                                 &q[0], empty, &work[0], &out[0, 0], NULL, NULL, NULL)
+
+
+def collect_known(
+    real[:, ::1] squares, weights, const real[::1] p, const real[::1] q, double empty, double beta,
+    const int[::1] begin, const int[::1] members, const int[::1] first, const int[::1] sets, double[::1] w
+):
+    """As `collect`, of squared distances (n, c), which become the factors of rows in the sums by cluster."""
+    cdef evlearn_family family = describe(0, begin, members, first, sets, beta)
+    cdef real[::1] work = np.empty(EVLEARN_TILE * (2 * family.c + family.f + 2), np.asarray(squares).dtype)
+    cdef const real[::1] given = None
+    cdef const real* weight = NULL
+    cdef double cost = 0.0
+    if squares.shape[0] == 0:
+        return cost
+    if weights is not None:
+        given = weights
+        weight = &given[0]
+    with nogil:
+        if real is float:
+            evlearn_known_float(&family, &squares[0, 0], squares.shape[0], weight, &p[0], &q[0], <float>empty, &work[0],
+                                NULL, &w[0], &cost)
+        else:
+            evlearn_known_double(&family, &squares[0, 0], squares.shape[0], weight, &p[0], &q[0], empty, &work[0],
+                                 NULL, &w[0], &cost)
+    return cost
+
+
+def assign_known(
+    real[:, ::1] squares, const real[::1] p, const real[::1] q, double empty, double beta, const int[::1] begin,
+    const int[::1] members, const int[::1] first, const int[::1] sets, real[:, ::1] out
+):
+    """As `assign`, of squared distances (n, c)."""
+    cdef evlearn_family family = describe(0, begin, members, first, sets, beta)
+    cdef real[::1] work = np.empty(EVLEARN_TILE * (2 * family.c + family.f + 2), np.asarray(squares).dtype)
+    if squares.shape[0] == 0:
+        return
+    with nogil:
+        if real is float:
+            evlearn_known_float(&family, &squares[0, 0], squares.shape[0], NULL, &p[0], &q[0], <float>empty, &work[0],
+                                &out[0, 0], NULL, NULL)
+        else:
+            evlearn_known_double(&family, &squares[0, 0], squares.shape[0], NULL, &p[0], &q[0], empty, &work[0],
+                                 &out[0, 0], NULL, NULL)

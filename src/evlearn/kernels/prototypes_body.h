@@ -344,6 +344,40 @@ EVLEARN_TARGET EVLEARN_RARE static void EVLEARN_NAME(settle_far)(
     }
 }
 
+/* From the costs of a tile to its masses; for sums, masses may come raised to the power beta but for a `factor`. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(masses)(
+    REAL *restrict R, REAL *restrict none, REAL *restrict best, REAL *restrict factor, const evlearn_family *family,
+    REAL empty, int for_sums)
+{
+    if (family->power == 1)
+        EVLEARN_NAME(masses_squared)(R, none, best, family->f, empty);
+    else if (family->whole)
+        EVLEARN_NAME(masses_whole)(R, none, best, factor, family->f, empty, family->whole, for_sums);
+    else
+        EVLEARN_NAME(masses_any)(R, none, best, family->f, empty, family->power);
+}
+
+/* The masses of the rows of a tile, turned, to `out` (f + 1 numbers for each). */
+EVLEARN_TARGET static inline void EVLEARN_NAME(write)(REAL *out, const REAL *R, const REAL *none, int rows, int f)
+{
+    for (int t = 0; t < rows; t++) {
+        REAL *to = out + (ptrdiff_t)t * (f + 1);
+        to[0] = none[t];
+        for (int j = 0; j < f; j++) to[j + 1] = R[j * TILE + t];
+    }
+}
+
+/* Powers of the masses of a tile, weighted, in place, added to w; and for each cluster those of its sets, in U. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(add_powers)(
+    REAL *restrict U, REAL *restrict R, REAL *restrict none, const REAL *weight, const evlearn_family *family,
+    const REAL *p, double *w)
+{
+    const double beta = family->whole ? 1 : family->beta;
+    w[0] += EVLEARN_NAME(raise)(none, weight, beta);
+    for (int j = 0; j < family->f; j++) w[j + 1] += EVLEARN_NAME(raise)(R + j * TILE, weight, beta);
+    EVLEARN_NAME(shares)(U, R, family, p);
+}
+
 /* One pass over n rows. Either `out` (n by f + 1, the empty set first) receives the masses, or w (f + 1), B (c by d)
  * and cost receive the sums. `work` has TILE * (d + 2 c + f) + 2 * TILE entries. */
 EVLEARN_TARGET static void EVLEARN_NAME(pass)(
@@ -362,19 +396,10 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
         const int beyond = EVLEARN_NAME(is_far)(D, reach);
         if (beyond) EVLEARN_NAME(mark_far)(far, Xt, D, V, c, d, reach);
         EVLEARN_NAME(costs)(R, D, sum, family, p, q);
-        if (family->power == 1)
-            EVLEARN_NAME(masses_squared)(R, none, best, f, empty);
-        else if (family->whole)
-            EVLEARN_NAME(masses_whole)(R, none, best, factor, f, empty, family->whole, !out);
-        else
-            EVLEARN_NAME(masses_any)(R, none, best, f, empty, family->power);
+        EVLEARN_NAME(masses)(R, none, best, factor, family, empty, !out);
         if (beyond) EVLEARN_NAME(settle_far)(R, none, best, far, family, p, empty);
         if (out) {
-            for (int t = 0; t < rows; t++) {
-                REAL *to = out + (start + t) * (f + 1);
-                to[0] = none[t];
-                for (int j = 0; j < f; j++) to[j + 1] = R[j * TILE + t];
-            }
+            EVLEARN_NAME(write)(out + start * (f + 1), R, none, rows, f);
             continue;
         }
         for (int t = 0; t < TILE; t++) weight[t] = t >= rows ? 0 : weights ? weights[start + t] : 1;
@@ -383,11 +408,42 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
         for (int t = 0; t < TILE; t++) *cost += (double)best[t] * weight[t];
         if (family->whole) /* a row far away has all its mass in one place, and powers of that are the same */
             for (int t = 0; t < TILE; t++) weight[t] *= beyond && far[t] ? 1 : factor[t];
-        const double beta = family->whole ? 1 : family->beta;
-        w[0] += EVLEARN_NAME(raise)(none, weight, beta);
-        for (int j = 0; j < f; j++) w[j + 1] += EVLEARN_NAME(raise)(R + j * TILE, weight, beta);
-        EVLEARN_NAME(shares)(U, R, family, p);
+        EVLEARN_NAME(add_powers)(U, R, none, weight, family, p, w);
         EVLEARN_NAME(sums)(B, U, Xt, c, d);
+    }
+}
+
+/* The same where squared distances are known: `squares` (n by c), none of them beyond reach. Either `out` receives the
+ * masses, or w and cost the sums and, in the place of the distances, `squares` the factors of rows in sums by cluster.
+ * `work` has TILE * (2 c + f) + 2 * TILE entries. */
+EVLEARN_TARGET static void EVLEARN_NAME(pass_known)(
+    const evlearn_family *family, REAL *squares, ptrdiff_t n, const REAL *weights, const REAL *p, const REAL *q,
+    REAL empty, REAL *work, REAL *out, double *w, double *cost)
+{
+    const int c = family->c, f = family->f;
+    REAL *D = work, *U = D + c * TILE, *R = U + c * TILE, *none = R + f * TILE, *sum = none + TILE;
+    REAL weight[TILE], best[TILE], factor[TILE];
+    for (ptrdiff_t start = 0; start < n; start += TILE) {
+        const int rows = n - start < TILE ? (int)(n - start) : TILE;
+        REAL *those = squares + start * c;
+        for (int first = 0; first < c; first += 16) /* some at a time, so that both sides stay in the cache */
+            for (int t = 0; t < TILE; t++)
+                for (int k = first; k < first + 16 && k < c; k++)
+                    D[k * TILE + t] = t < rows ? those[(ptrdiff_t)t * c + k] : 1;
+        EVLEARN_NAME(costs)(R, D, sum, family, p, q);
+        EVLEARN_NAME(masses)(R, none, best, factor, family, empty, !out);
+        if (out) {
+            EVLEARN_NAME(write)(out + start * (f + 1), R, none, rows, f);
+            continue;
+        }
+        for (int t = 0; t < TILE; t++) weight[t] = t >= rows ? 0 : weights ? weights[start + t] : 1;
+        for (int t = 0; t < TILE; t++) *cost += (double)best[t] * weight[t];
+        if (family->whole)
+            for (int t = 0; t < TILE; t++) weight[t] *= factor[t];
+        EVLEARN_NAME(add_powers)(U, R, none, weight, family, p, w);
+        for (int first = 0; first < c; first += 16)
+            for (int t = 0; t < rows; t++)
+                for (int k = first; k < first + 16 && k < c; k++) those[(ptrdiff_t)t * c + k] = U[k * TILE + t];
     }
 }
 

@@ -13,7 +13,9 @@ Models work in coordinates of their own, centred and scaled by a power of two: n
 matter.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +41,11 @@ _LOST = 1e-14
 _DIFFERENCES = 1 << 20
 #: What single precision can be trusted with: scales, and prototypes in units of the model.
 _SINGLE_SCALES, _SINGLE_FARTHEST = (1e-36, 1e36), 1e15
+#: From so many features times clusters on, distances are matrix products, of so many rows at a time.
+_MANY, _ROWS_OF_PRODUCTS = 1 << 13, 2048
+#: Products are neither for rows so far away, in units of the model, nor for squared distances that are such a small
+#: share of the squares they are a difference of.
+_FAR_FOR_PRODUCTS, _NEAR_FOR_PRODUCTS = 1e6, 1e-3
 
 
 class Coordinates(NamedTuple):
@@ -199,7 +206,11 @@ class EuclideanModel(PrototypeModel):
         given = rows.dtype
         rows = self._computable(rows)
         out = np.empty((len(rows), len(self.costs.focal_sets)), dtype=rows.dtype)
-        kernel.assign(rows, *self._arguments(rows), out)
+        for block, known in self._by_products(rows):
+            if known is None:
+                kernel.assign(rows[block], *self._arguments(rows), out[block])
+            else:
+                kernel.assign_known(known.squares, *self._family(rows), out[block])
         return out.astype(given, copy=False)
 
     def collect(self, rows: Features, weights: Any = None) -> Statistics:
@@ -210,8 +221,30 @@ class EuclideanModel(PrototypeModel):
         powers, sums = np.zeros(len(self.costs.focal_sets)), np.zeros((len(self.prototypes), rows.shape[1]))
         if weights is not None:
             weights = np.ascontiguousarray(weights, dtype=rows.dtype)
-        cost = kernel.collect(rows, weights, *self._arguments(rows), powers, sums)
+        cost = 0.0
+        for block, known in self._by_products(rows):
+            some = None if weights is None else weights[block]
+            if known is None:
+                cost += kernel.collect(rows[block], some, *self._arguments(rows), powers, sums)
+            else:
+                shares = known.squares
+                cost += kernel.collect_known(shares, some, *self._family(rows), powers)
+                sums += shares.T @ known.rows
         return Statistics(cost / self.coordinates.scale**2, powers, sums[:, : self.n_features])
+
+    def _by_products(self, rows: FloatArray) -> Iterator[tuple[slice, Any]]:
+        """Blocks of rows; where clusters and features are many, with their squared distances."""
+        if rows.shape[1] * len(self.prototypes) < _MANY:
+            yield slice(0, len(rows)), None
+            return
+        beyond = rows.shape[1] - self.n_features
+        centre = np.pad(self.coordinates.centre, (0, beyond)).astype(rows.dtype)
+        scale = rows.dtype.type(self.coordinates.scale)
+        prototypes = np.pad(self.prototypes, ((0, 0), (0, beyond))).astype(rows.dtype)
+        for block in row_blocks(len(rows), _ROWS_OF_PRODUCTS):
+            with np.errstate(over="ignore", invalid="ignore"):
+                inside = (rows[block] - centre) * scale
+                yield block, _squares_by_products(inside, prototypes)
 
     def costs_of(self, rows: Features) -> FloatArray:
         """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding."""
@@ -253,11 +286,9 @@ class EuclideanModel(PrototypeModel):
         squares[squares <= _LOST * both] = 0
         return np.asarray(squares * self.coordinates.scale**2)
 
-    @property
+    @cached_property
     def _offsets(self) -> FloatArray:
-        centres = self.costs.barycentres(self.prototypes)
-        apart = ((self.prototypes - centres[:, None, :]) ** 2).sum(axis=2)
-        return np.asarray(self.costs.gain * (self.costs.membership * apart).sum(axis=1) / self.costs.size)
+        return self.costs.gain * self.costs.spreads(self.prototypes)
 
     def _computable(self, rows: FloatArray) -> FloatArray:
         """The rows as the kernel takes them; in double precision where their unit is beyond single precision."""
@@ -271,14 +302,42 @@ class EuclideanModel(PrototypeModel):
         """What the kernel takes, between the rows and the results."""
         dtype, beyond = rows.dtype, rows.shape[1] - self.n_features
         prototypes = np.pad(self.prototypes, ((0, 0), (0, beyond)))
-        numbers = (prototypes, self.costs.spread, self._offsets)
         centre, scale = np.pad(self.coordinates.centre, (0, beyond)), self.coordinates.scale
+        return (centre.astype(dtype), scale, prototypes.astype(dtype), *self._family(rows))
+
+    def _family(self, rows: FloatArray) -> tuple[Any, ...]:
+        """What the kernel takes of the sets: their costs and members."""
+        dtype = rows.dtype
         least = 1e-30 if dtype == np.float32 else 1e-200  # of the empty set too, as of the others in the kernel
         return (
-            centre.astype(dtype),
-            scale,
-            *(np.ascontiguousarray(one, dtype=dtype) for one in numbers),
+            self.costs.spread.astype(dtype),
+            self._offsets.astype(dtype),
             max(self.empty_cost, least),
             float(self.costs.beta),
             *self.costs.lists,
         )
+
+
+class _Known(NamedTuple):
+    """Rows in the coordinates of a model, and their squared distances to its prototypes."""
+
+    rows: FloatArray
+    squares: FloatArray
+
+
+def _squares_by_products(inside: FloatArray, prototypes: FloatArray) -> _Known | None:
+    """By a matrix product, or by differences where that loses digits; None if rows are too far away for it."""
+    sizes, apart = (np.einsum("ij,ij->i", one, one) for one in (inside, prototypes))
+    if not sizes.max() < _FAR_FOR_PRODUCTS**2:
+        return None
+    squares = inside @ prototypes.T
+    squares *= -2
+    squares += sizes[:, None]
+    squares += apart
+    close = np.flatnonzero(squares.min(axis=1) < _NEAR_FOR_PRODUCTS * (sizes + apart.max()))
+    for some in row_blocks(len(close), _ROWS_OF_PRODUCTS):
+        row, which = np.nonzero(squares[close[some]] < _NEAR_FOR_PRODUCTS * (sizes[close[some], None] + apart))
+        row = close[some][row]
+        for few in row_blocks(len(row), max(1, _DIFFERENCES // inside.shape[1])):
+            squares[row[few], which[few]] = ((inside[row[few]] - prototypes[which[few]]) ** 2).sum(axis=1)
+    return _Known(inside, squares)
