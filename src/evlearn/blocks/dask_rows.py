@@ -8,6 +8,8 @@ import numpy as np
 
 from evlearn.blocks.rows import ArrayRows, Function, Rows, check_finite
 from evlearn.blocks.scratch import MappedFile, Scratch
+from evlearn.blocks.streams import as_table
+from evlearn.blocks.tables import BATCH_ROWS, NAME_THEM, Choice, Keys, refuse_ids
 from evlearn.blocks.targets import Target
 
 
@@ -17,21 +19,38 @@ def is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") and isinstance(getattr(X, "ndim", None), int)
 
 
-def open_dask(X: Any, folder: str | os.PathLike[str] | None) -> Rows:
+def open_dask(X: Any, choice: Choice, folder: str | os.PathLike[str] | None) -> Rows:
     """Rows of a Dask array or DataFrame: on the workers of the active cluster, else in a temporary file."""
+    table = X
+    if choice:
+        X = X[_features(X, choice)]
     array, names = _as_array(X)
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"X must have rows and columns, got a Dask collection of shape {array.shape}.")
     if not array.shape[0]:
         raise ValueError("X has no rows.")
     client = _active_client()
-    return _spill(array, names, folder) if client is None else DaskRows(array, names, client)
+    keys = table[list(choice.key)] if choice.key else None
+    rows = _spill(array, names, keys, folder) if client is None else DaskRows(array, names, client, keys)
+    try:
+        if names is not None and choice.columns is None:
+            whole = np.array([kind.kind in "iu" for kind in X.dtypes])
+            if whole.any():
+                refuse_ids(names[whole], rows.take(np.arange(min(len(rows), BATCH_ROWS)))[:, whole])
+    except BaseException:
+        rows.close()
+        raise
+    if choice.weight is not None:
+        weights = table[choice.weight]
+        # Of a collection without a cluster, a column is computed, as its rows are.
+        rows.weights = rows.align(weights.compute()) if client is None else weights
+    return rows
 
 
 class DaskRows(Rows):
     """Rows of a Dask array, held by the workers of a cluster; only small results come back."""
 
-    def __init__(self, array: Any, feature_names: Any, client: Any) -> None:
+    def __init__(self, array: Any, feature_names: Any, client: Any, keys: Any = None) -> None:
         self.array = array
         self.n_rows, self.n_features = array.shape
         self.dtype = np.dtype(array.dtype)
@@ -42,6 +61,7 @@ class DaskRows(Rows):
         # lost.
         self._sizes = np.array(array.chunks[0])
         self._parts = self._compute(array)
+        self._keys = [None] * len(self._parts) if keys is None else self._compute(keys)
         self._starts = np.concatenate([[0], np.cumsum(self._sizes[self._sizes > 0])])
         self.map(check_finite)
 
@@ -61,7 +81,7 @@ class DaskRows(Rows):
 
     def write(self, function: Function, target: Target, *, n_jobs: int | None = None) -> None:
         """Call ``function(block)`` for all blocks, and put the results where they belong."""
-        self._run(_put, self._parts, self._starts[:-1].tolist(), function=function, target=target)
+        self._run(_put, self._parts, self._starts[:-1].tolist(), self._keys, function=function, target=target)
 
     def take(self, indices: Any) -> Any:
         """Some rows, in memory."""
@@ -77,11 +97,11 @@ class DaskRows(Rows):
 
     def close(self) -> None:
         """Let the workers forget the rows."""
-        self._parts = []
+        self._parts = self._keys = []
 
     def _compute(self, collection: Any) -> Any:
         """The chunks that have rows, on the workers: what is filtered often has others."""
-        parts = list(collection.to_delayed().ravel())
+        parts = list(np.ravel(collection.to_delayed()))
         return self._client.compute([part for part, size in zip(parts, self._sizes, strict=True) if size])
 
     def _run(self, task: Function, *arguments: Any, **shared: Any) -> list[Any]:
@@ -94,7 +114,7 @@ def _as_array(X: Any) -> tuple[Any, Any]:
     if hasattr(X, "to_dask_array"):
         for name, kind in getattr(X, "dtypes", {}).items() if X.ndim == 2 else []:
             if kind.kind not in "fiub":
-                raise ValueError(f"column {name!r} holds {kind} and not numbers; give the numeric columns only.")
+                raise ValueError(f"column {name!r} holds {kind} and not numbers; {NAME_THEM}.")
         names = np.array([str(name) for name in X.columns], dtype=object) if X.ndim == 2 else None
         single = all(kind == np.float32 for kind in X.dtypes) if X.ndim == 2 else X.dtype == np.float32
         X = X.astype(np.float32 if single else np.float64).to_dask_array(lengths=True)
@@ -118,8 +138,9 @@ def _active_client() -> Any:
         return None
 
 
-def _spill(array: Any, names: Any, folder: str | os.PathLike[str] | None) -> ArrayRows:
+def _spill(array: Any, names: Any, key: Any, folder: str | os.PathLike[str] | None) -> ArrayRows:
     scratch = Scratch(folder)
+    keys: Keys | None = None
     file = MappedFile(scratch.path, np.dtype(array.dtype).str, array.shape)
     start = 0
     try:
@@ -128,14 +149,36 @@ def _spill(array: Any, names: Any, folder: str | os.PathLike[str] | None) -> Arr
             check_finite(block)
             file.write(start, block)
             start += len(block)
+        for part in [] if key is None else key.to_delayed():
+            table = as_table(part.compute())
+            if table.num_rows:
+                keys = Keys(table.schema, folder) if keys is None else keys
+                keys.add(table)
     except BaseException:
         scratch.close()
+        if keys is not None:
+            keys.close()
         raise
-    return ArrayRows(file, feature_names=names, scratch=scratch)
+    if keys is not None:
+        keys.finish()
+    return ArrayRows(file, feature_names=names, scratch=scratch, keys=keys)
 
 
-def _put(block: Any, start: int, *, function: Function, target: Target) -> None:
-    target.put(start, function(block))
+def _features(X: Any, choice: Choice) -> list[str]:
+    """The columns that were named, or all but the key and the weight."""
+    if not hasattr(X, "columns") or X.ndim != 2:
+        raise ValueError("columns, key and weight are names of columns, and X has none; give a Dask DataFrame.")
+    names = list(X.columns)
+    for name in (*(choice.columns or ()), *choice.others):
+        if name not in names:
+            raise ValueError(f"X has no column {name!r}; its columns are {names}.")
+    return (
+        [name for name in names if name not in choice.others] if choice.columns is None else list(choice.columns)
+    )
+
+
+def _put(block: Any, start: int, keys: Any, *, function: Function, target: Target) -> None:
+    target.put(start, function(block), None if keys is None else as_table(keys))
 
 
 def _take(block: Any, indices: Any) -> Any:

@@ -1,7 +1,7 @@
 """From whatever holds rows to `Rows`."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +11,37 @@ from evlearn.blocks.dask_rows import is_dask, open_dask
 from evlearn.blocks.parquet import open_parquet
 from evlearn.blocks.rows import ArrayRows, Rows, as_numbers, check_finite
 from evlearn.blocks.scratch import MappedFile, Scratch
+from evlearn.blocks.streams import open_stream, open_table
+from evlearn.blocks.tables import make_choice, refuse_ids
 from evlearn.utils.typing import DataLike
 
 
-def open_rows(X: DataLike, *, folder: str | os.PathLike[str] | None = None, n_jobs: int | None = None) -> Rows:
+def open_rows(
+    X: DataLike,
+    *,
+    columns: Sequence[str] | None = None,
+    key: str | Sequence[str] | None = None,
+    weight: str | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+) -> Rows:
     """Open data of any kind, and any size, to be read in blocks.
 
-    Estimators do this by themselves. Do it yourself to use data that had to be copied several times, or to say
-    where the copy goes; close them, or use ``with``, to remove it.
+    Estimators do this by themselves. Do it yourself to say what the columns of a table mean, to use data that had
+    to be copied several times, or to say where the copy goes; close them, or use ``with``, to remove it.
 
     Parameters
     ----------
     X : array-like, path, dask collection or iterable of arrays
         Rows: an array, a memory map, a pandas or polars frame; the path of a Parquet file or of a folder of
         them; a Dask array or DataFrame; or something that gives array after array, each with some of the rows.
+    columns : list of str or None, default=None
+        The columns that are features; None means all but `key` and `weight`.
+    key : str, list of str or None, default=None
+        The columns that say who a sample is. They are no features. Results in Parquet files begin with them, and
+        other results have them as names of the samples.
+    weight : str or None, default=None
+        The column that says how much a sample counts, for methods whose ``fit`` takes ``sample_weight``.
     folder : str, path or None, default=None
         Where Parquet files and iterables are copied to, as a memory map; None means the system's folder for
         temporary files. Workers on other machines must be able to see it.
@@ -44,12 +61,17 @@ def open_rows(X: DataLike, *, folder: str | os.PathLike[str] | None = None, n_jo
     ...     print(rows.n_rows, rows.n_features, rows.map(lambda block, weights: block.shape))
     12 3 [(12, 3)]
     """
+    choice = make_choice(columns, key, weight)
     if isinstance(X, Rows):
+        if choice:
+            raise ValueError("X has been opened already; say columns, key and weight where it is opened first.")
         return X
     if isinstance(X, (str, os.PathLike)):
-        return open_parquet(X, folder, n_jobs)
+        return open_parquet(X, choice, folder, n_jobs)
     if is_dask(X):
-        return open_dask(X, folder)
+        return open_dask(X, choice, folder)
+    if choice:
+        return open_stream(X, choice, folder) if is_chunks(X) else open_table(X, choice, folder)
     if is_chunks(X):
         return _open_chunks(X, folder)
     array = as_numbers(X)
@@ -96,6 +118,7 @@ def _open_chunks(chunks: Any, folder: str | os.PathLike[str] | None) -> ArrayRow
                     )
                 names = _same_names(names, _names_of(chunk), n_rows)
                 if width is None and len(block):
+                    refuse_ids(names or [], block[:, : len(names or [])])
                     width = block.shape[1]
                     dtype = np.dtype(np.float32 if block.dtype == np.float32 else np.float64)
                 # In the precision of the file, in which large numbers may be infinite.

@@ -7,6 +7,7 @@ parts.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,35 +16,94 @@ from joblib import delayed
 
 from evlearn.blocks.rows import ArrayRows, run_tasks
 from evlearn.blocks.scratch import MappedFile, Scratch
+from evlearn.blocks.tables import BATCH_ROWS, Choice, Keys, Layout
 from evlearn.blocks.targets import need_pyarrow
-
-_BATCH_ROWS = 1 << 16
 
 
 def open_parquet(
-    path: str | os.PathLike[str], folder: str | os.PathLike[str] | None, n_jobs: int | None
+    path: str | os.PathLike[str], choice: Choice, folder: str | os.PathLike[str] | None, n_jobs: int | None
 ) -> ArrayRows:
     """Rows of a Parquet file, or of all Parquet files of a folder, in the order of their names."""
     dataset = open_dataset(path)
     with _explaining(path):
         # Empty files, as engines write them, often know nothing of the types of their columns.
         fragments = [one for one in dataset.get_fragments() if one.metadata.num_rows]
-        if not fragments:
-            raise ValueError(f"{Path(path).name} has no rows.")
-        names, dtype = _columns(fragments)
-        parts = [part for fragment in fragments for part in fragment.split_by_row_group()]
-    # Not count_rows(), which counts the whole file.
-    counts = [sum(group.num_rows for group in part.row_groups) for part in parts]
-    scratch = Scratch(folder)
-    file = MappedFile(scratch.path, dtype.str, (sum(counts), len(names)))
-    starts = np.cumsum([0, *counts[:-1]])
-    tasks = [delayed(_spill)(part, names, file, int(start)) for part, start in zip(parts, starts, strict=True)]
+    if not fragments:
+        raise ValueError(f"{Path(path).name} has no rows.")
+    return copy_fragments(fragments, choice, folder, n_jobs)
+
+
+def copy_fragments(
+    fragments: list[Any], choice: Choice, folder: str | os.PathLike[str] | None, n_jobs: int | None
+) -> ArrayRows:
+    """Rows of Parquet files, in the order given."""
+    files = _files_of(fragments)
+    schemas = [(file, fragment.physical_schema) for file, fragment in zip(files, fragments, strict=True)]
+    layout = Layout.of(schemas, choice, lambda names: fragments[0].head(BATCH_ROWS, columns=names))
+    parts = [part for file, fragment in zip(files, fragments, strict=True) for part in _parts(file, fragment)]
+    starts = np.cumsum([0, *(part.n_rows for part in parts)])
+    n_rows = int(starts[-1])
+    made: list[Any] = []
     try:
+        made.append(scratch := Scratch(folder))
+        rows = MappedFile(scratch.path, layout.dtype.str, (n_rows, layout.n_features))
+        weights = keys = None
+        if choice.weight is not None:
+            made.append(second := Scratch(folder))
+            column = MappedFile(second.path, "<f8", (n_rows, 1))
+            weights = ArrayRows(column, scratch=second)
+        if choice.key:
+            made.append(keys := Keys(_key_schema(schemas, choice), folder))
+        tasks = [
+            delayed(_spill)(part, layout, rows, None if weights is None else column, int(start))
+            for part, start in zip(parts, starts[:-1], strict=True)
+        ]
         run_tasks(tasks, n_jobs)
+        if keys is not None:
+            for fragment in fragments:
+                for batch in fragment.to_batches(columns=list(choice.key), batch_size=BATCH_ROWS):
+                    keys.add(batch)
+            keys.finish()
     except BaseException:
-        scratch.close()
+        for one in made:
+            one.close()
         raise
-    return ArrayRows(file, feature_names=np.array(names, dtype=object), scratch=scratch)
+    return ArrayRows(rows, feature_names=layout.feature_names, scratch=scratch, keys=keys, weights=weights)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Row groups of a file that are read together."""
+
+    file: str
+    fragment: Any
+    first: int
+    n_rows: int
+
+
+def _parts(file: str, fragment: Any) -> Iterator[_Part]:
+    first = 0
+    for part in fragment.split_by_row_group():
+        # Not count_rows(), which counts the whole file.
+        n_rows = sum(group.num_rows for group in part.row_groups)
+        yield _Part(file, part, first, n_rows)
+        first += n_rows
+
+
+def _files_of(fragments: list[Any]) -> list[str]:
+    """What errors call the files: by their names, or by their paths where names are not enough."""
+    names = [Path(fragment.path).name for fragment in fragments]
+    return names if len(set(names)) == len(names) else [fragment.path for fragment in fragments]
+
+
+def _key_schema(schemas: list[tuple[str, Any]], choice: Choice) -> Any:
+    """The columns of the key, of types that hold what all files hold."""
+    pyarrow = need_pyarrow()
+    own = [pyarrow.schema([schema.field(name) for name in choice.key]) for _, schema in schemas]
+    try:
+        return pyarrow.unify_schemas(own, promote_options="permissive")
+    except pyarrow.ArrowException as error:
+        raise ValueError(f"the key has different types in the Parquet files: {error}") from error
 
 
 def open_dataset(path: str | os.PathLike[str]) -> Any:
@@ -69,51 +129,19 @@ def _files(folder: Path) -> list[Path]:
     )
 
 
-def _columns(fragments: list[Any]) -> tuple[list[str], np.dtype[Any]]:
-    """The columns that all files have, and the precision that holds what all of them hold."""
-    names = _numeric_columns(fragments[0])
-    for fragment in fragments[1:]:
-        others = _numeric_columns(fragment)
-        if set(others) != set(names):
-            raise ValueError(
-                f"the Parquet files have different columns: {names} in {Path(fragments[0].path).name}, and "
-                f"{others} in {Path(fragment.path).name}; write files with the same columns."
-            )
-    single = all(_is_single(fragment.physical_schema.field(name).type) for fragment in fragments for name in names)
-    return names, np.dtype(np.float32 if single else np.float64)
-
-
-def _numeric_columns(fragment: Any) -> list[str]:
-    """All columns of a file but the index of a pandas frame; they must hold numbers."""
-    types = need_pyarrow().types
-    schema = fragment.physical_schema
-    index = [one for one in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(one, str)]
-    names = [name for name in schema.names if name not in index]
-    for name in names:
-        kind = schema.field(name).type
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-            raise ValueError(
-                f"column {name!r} holds {kind} in {Path(fragment.path).name}, and not numbers; write a file with "
-                "the numeric columns only."
-            )
-    if not names:
-        raise ValueError(f"{Path(fragment.path).name} has no columns.")
-    return names
-
-
-def _is_single(kind: Any) -> bool:
-    return str(kind) in ("float", "halffloat")
-
-
-def _spill(part: Any, names: list[str], file: MappedFile, start: int) -> None:
-    batches = part.to_batches(columns=names, batch_size=_BATCH_ROWS)
+def _spill(part: _Part, layout: Layout, rows: MappedFile, weights: MappedFile | None, start: int) -> None:
+    wanted = [*layout.columns, *([] if weights is None else [layout.choice.weight])]
+    batches = part.fragment.to_batches(columns=wanted, batch_size=BATCH_ROWS)
+    done = 0
     while True:
-        with _explaining(part.path):
+        with _explaining(part.fragment.path):
             batch = next(batches, None)
         if batch is None:
             return
-        file.write(start, _to_array(batch, file.dtype))
-        start += len(batch)
+        rows.write(start + done, layout.numbers(batch, part.file, part.first + done))
+        if weights is not None:
+            weights.write(start + done, layout.weights(batch, part.file, part.first + done))
+        done += len(batch)
 
 
 @contextmanager
@@ -126,14 +154,3 @@ def _explaining(path: str | os.PathLike[str]) -> Iterator[None]:
             f"{Path(path).name} cannot be read as Parquet, the only kind of file that X may name; read others "
             f"with pandas or polars and give the frame. Parquet's own words: {error}"
         ) from error
-
-
-def _to_array(batch: Any, dtype: Any) -> Any:
-    rows = np.empty((batch.num_rows, batch.num_columns), dtype=dtype)
-    for k, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
-        # Booleans with missing values are samples.
-        rows[:, k] = np.asarray(column).astype(np.float64, copy=False)
-        # A sum is not finite if one of its terms is not.
-        if not np.isfinite(rows[:, k].sum(dtype=np.float64)) and not np.isfinite(rows[:, k]).all():
-            raise ValueError(f"column {name!r} has missing or infinite values; fill or drop these rows first.")
-    return rows

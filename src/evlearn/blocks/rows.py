@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 
 from evlearn.blocks.scratch import MappedFile, Scratch, spill
+from evlearn.blocks.tables import Keys
 from evlearn.blocks.targets import Target
 from evlearn.utils.chunks import task_slices
 from evlearn.utils.typing import IntArray
@@ -34,6 +35,10 @@ class Rows(ABC):
         Whether the rows are an array in memory, or a memory map, as the user gave it.
     has_gaps : bool
         Whether some cells are missing, which they may be only in memory.
+    keys : Keys or None
+        The columns that say who the samples are, where there are any.
+    weights : ArrayRows, dask array or None
+        How much each sample counts, where a column says it.
     """
 
     n_rows: int
@@ -42,6 +47,8 @@ class Rows(ABC):
     feature_names: Any
     in_memory: bool
     has_gaps: bool = False
+    keys: Any = None
+    weights: Any = None
 
     @abstractmethod
     def align(self, weights: ArrayLike) -> Any:
@@ -138,6 +145,10 @@ class ArrayRows(Rows):
         Where temporary files are made.
     has_gaps : bool, default=False
         Whether some cells are missing.
+    keys : Keys or None, default=None
+        The columns that say who the samples are.
+    weights : ArrayRows or None, default=None
+        How much each sample counts, as a column.
     """
 
     def __init__(
@@ -148,8 +159,12 @@ class ArrayRows(Rows):
         scratch: Scratch | None = None,
         folder: str | os.PathLike[str] | None = None,
         has_gaps: bool = False,
+        keys: Keys | None = None,
+        weights: "ArrayRows | None" = None,
     ) -> None:
         self.has_gaps = has_gaps
+        self.keys = keys
+        self.weights = weights
         self.n_rows, self.n_features = source.shape
         self.dtype = np.dtype(source.dtype)
         self.feature_names = feature_names
@@ -242,9 +257,10 @@ class ArrayRows(Rows):
         return np.asarray(self._source[indices])
 
     def close(self) -> None:
-        """Remove the temporary file, where there is one."""
-        if self._scratch is not None:
-            self._scratch.close()
+        """Remove the temporary files, where there are any."""
+        for one in (self._scratch, self.keys, self.weights):
+            if one is not None:
+                one.close()
 
     def __getstate__(self) -> dict[str, Any]:
         # Somebody sends the rows to another process: send the name of a file instead.
@@ -302,4 +318,5 @@ def _apply(function: Function, rows: ArrayRows, weights: ArrayRows | None, block
 
 
 def _put(function: Function, rows: ArrayRows, target: Target, block: slice) -> None:
-    target.put(block.start, function(rows.read(block.start, block.stop)))
+    keys = None if rows.keys is None else rows.keys.read(block.start, block.stop)
+    target.put(block.start, function(rows.read(block.start, block.stop)), keys)

@@ -20,8 +20,8 @@ class Target(ABC):
     """A matrix to be filled block by block, by one process or several."""
 
     @abstractmethod
-    def put(self, start: int, values: Any) -> None:
-        """Write some rows."""
+    def put(self, start: int, values: Any, keys: Any = None) -> None:
+        """Write some rows; Parquet files also have a table of keys."""
 
     @abstractmethod
     def finish(self) -> Any:
@@ -40,7 +40,7 @@ class MemoryTarget(Target):
         self._file: MappedFile | None = None
         self._scratch: Scratch | None = None
 
-    def put(self, start: int, values: Any) -> None:
+    def put(self, start: int, values: Any, keys: Any = None) -> None:
         """Write some rows."""
         if self._file is not None:
             self._file.write(start, values)
@@ -80,7 +80,7 @@ class NpyTarget(Target):
             raise
         self._file = MappedFile(self._temporary, array.dtype.str, shape, array.offset)
 
-    def put(self, start: int, values: Any) -> None:
+    def put(self, start: int, values: Any, keys: Any = None) -> None:
         """Write some rows."""
         self._file.write(start, values)
 
@@ -104,12 +104,14 @@ class ParquetTarget(Target):
         self._columns = list(columns)
         self._temporary = make_temporary(self._path, folder=True)
 
-    def put(self, start: int, values: Any) -> None:
+    def put(self, start: int, values: Any, keys: Any = None) -> None:
         """Write some rows."""
         if len(values) == 0:  # a file of its name may be that of the rows that follow
             return
         pyarrow = need_pyarrow()
-        table = pyarrow.table(dict(zip(self._columns, np.ascontiguousarray(values.T), strict=True)))
+        columns = [*([] if keys is None else keys.columns), *np.ascontiguousarray(values.T)]
+        names = [*([] if keys is None else keys.column_names), *self._columns]
+        table = pyarrow.table(columns, names=names)
         # A task that an engine runs twice, because a worker died, writes the same file twice.
         name = f"part-{start:012d}.parquet"
         temporary = Path(self._temporary, f".{name}.{os.getpid()}")
@@ -161,11 +163,15 @@ def need_pyarrow() -> Any:
     """pyarrow, or an error that says how to install it."""
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.dataset
+        import pyarrow.fs
+        import pyarrow.ipc
         import pyarrow.parquet
     except ImportError as error:
         raise ImportError(
-            "Parquet files need pyarrow; install it with: pip install 'evidential-learn[distributed]'."
+            "Parquet files and columns by name need pyarrow; install it with: "
+            "pip install 'evidential-learn[distributed]'."
         ) from error
     return pyarrow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from evlearn.belief import FocalSets
 from evlearn.blocks import ArrayRows, Rows, open_rows
@@ -253,7 +253,10 @@ class RowwiseClusterer(EvidentialClusterer):
             except BaseException:
                 target.abandon()
                 raise
-        return masses if isinstance(masses, Path) else CredalPartition(masses, model.focal_sets, validate=False)
+        if isinstance(masses, Path):
+            return masses
+        names = rows.keys.names() if out is None and rows.keys is not None else None
+        return CredalPartition(masses, model.focal_sets, names, validate=False)
 
     def _model_for(self, rows: Rows | Numbers) -> Any:
         """The model; for rows with gaps the one that knows what to make of these."""
@@ -302,6 +305,8 @@ def _rows_of(numbers: Numbers) -> ArrayRows:
 def _check_features(estimator: Any, rows: Rows, reset: bool) -> None:
     """As scikit-learn does for arrays and frames: the number and the names of the columns stay what they are."""
     if reset:
+        if rows.weights is not None and not has_fit_parameter(estimator, "sample_weight"):
+            raise ValueError(f"X was opened with weight=..., and {type(estimator).__name__} takes no weights.")
         estimator.__dict__.pop("feature_names_in_", None)
         estimator.n_features_in_ = rows.n_features
         if rows.feature_names is not None:

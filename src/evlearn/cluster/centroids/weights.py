@@ -13,8 +13,13 @@ _LIGHT, _HEAVY = 1e-6, 1e6
 
 def check_weights(weights: Any, rows: Rows) -> FloatArray | None:
     """Weights of rows as an array, or an error that says what is wrong with them."""
-    if weights is None:
+    named = getattr(rows, "weights", None)
+    if weights is None and named is None:
         return None
+    if named is not None:
+        if weights is not None:
+            raise ValueError("sample_weight is given, and X was opened with weight=...; give one of them.")
+        weights = named.read(0, len(rows))[:, 0] if hasattr(named, "read") else named
     if hasattr(weights, "__dask_graph__"):
         weights = weights.compute()
     try:

@@ -1,0 +1,113 @@
+"""Rows of tables whose columns are chosen by name: in memory, or batch after batch in a stream of Arrow."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from evlearn.blocks.rows import ArrayRows
+from evlearn.blocks.scratch import MappedFile, Scratch
+from evlearn.blocks.tables import BATCH_ROWS, Choice, Keys, Layout
+from evlearn.blocks.targets import need_pyarrow
+
+
+def is_stream(X: Any) -> bool:
+    """Whether X gives batches of Arrow, and is not itself a frame in memory."""
+    streams = ("__arrow_c_stream__", "collect_batches", "to_batches")  # the last two of polars and of datasets
+    frames = ("__array__", "__dataframe__", "__dask_graph__")
+    return any(hasattr(X, one) for one in streams) and not any(hasattr(X, one) for one in frames)
+
+
+def open_stream(X: Any, choice: Choice, folder: str | os.PathLike[str] | None) -> ArrayRows:
+    """Copy batch after batch to temporary files."""
+    made: list[Any] = []
+    layout: Layout | None = None
+    keys: Keys | None = None
+    n_rows = 0
+    try:
+        made.append(scratch := Scratch(folder))
+        made.append(second := Scratch(folder))
+        with ExitStack() as stack:
+            file = stack.enter_context(open(scratch.path, "wb"))
+            column = stack.enter_context(open(second.path, "wb"))
+            for batch in _batches(X):
+                if batch.num_rows == 0:
+                    continue
+                if layout is None:
+                    layout = Layout.of([("X", batch.schema)], choice, batch.select)
+                    if choice.key:
+                        made.append(keys := Keys(batch.select(list(choice.key)).schema, folder))
+                else:
+                    layout.check(batch.schema, f"the chunk of X after {n_rows} rows")
+                file.write(layout.numbers(batch, "X", n_rows).data)
+                if choice.weight is not None:
+                    column.write(np.ascontiguousarray(layout.weights(batch, "X", n_rows), dtype="<f8").data)
+                if keys is not None:
+                    keys.add(batch)
+                n_rows += batch.num_rows
+        if layout is None:
+            raise ValueError("X gave no rows. An iterator can be read only once: give a fresh one, or a list.")
+        if keys is not None:
+            keys.finish()
+    except BaseException:
+        for one in made:
+            one.close()
+        raise
+    weights = ArrayRows(MappedFile(second.path, "<f8", (n_rows, 1)), scratch=second)
+    if choice.weight is None:
+        weights.close()
+    rows = MappedFile(scratch.path, layout.dtype.str, (n_rows, layout.n_features))
+    return ArrayRows(
+        rows,
+        feature_names=layout.feature_names,
+        scratch=scratch,
+        keys=keys,
+        weights=None if choice.weight is None else weights,
+    )
+
+
+def open_table(X: Any, choice: Choice, folder: str | os.PathLike[str] | None) -> ArrayRows:
+    """Rows of a frame in memory, which stay there."""
+    table = as_table(X)
+    layout = Layout.of([("X", table.schema)], choice, table.select)
+    weights = keys = None
+    numbers = layout.numbers(table, "X", 0)
+    if choice.weight is not None:
+        weights = ArrayRows(layout.weights(table, "X", 0), folder=folder)
+    if choice.key:
+        chosen = table.select(list(choice.key))
+        keys = Keys(chosen.schema, folder)
+        keys.add(chosen)
+        keys.finish()
+    return ArrayRows(numbers, feature_names=layout.feature_names, folder=folder, keys=keys, weights=weights)
+
+
+def _batches(X: Any) -> Iterator[Any]:
+    """Tables of Arrow, each with some of the rows."""
+    pyarrow = need_pyarrow()
+    if hasattr(X, "__arrow_c_stream__"):
+        yield from map(as_table, pyarrow.RecordBatchReader.from_stream(X))
+        return
+    if hasattr(X, "collect_batches"):
+        X = X.collect_batches(chunk_size=BATCH_ROWS)
+    elif hasattr(X, "to_batches"):
+        X = X.to_batches()
+    chunks: Iterable[Any] = X
+    yield from map(as_table, chunks)
+
+
+def as_table(X: Any) -> Any:
+    """A frame of any kind as a table of Arrow."""
+    pyarrow = need_pyarrow()
+    if isinstance(X, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([X])
+    if hasattr(X, "iloc"):  # of pandas, whose index is no column
+        return pyarrow.Table.from_pandas(X, preserve_index=False)
+    if isinstance(X, dict) or hasattr(X, "__arrow_c_stream__"):
+        return pyarrow.table(X)
+    raise ValueError(
+        f"columns, key and weight are names of columns, and {type(X).__name__} has no names; give a frame of "
+        "pandas, polars or pyarrow, or Parquet files."
+    )

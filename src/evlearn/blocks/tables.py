@@ -1,0 +1,307 @@
+"""Tables by the names of their columns: which are features, which say who a sample is, which one has weights."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evlearn.blocks.scratch import Scratch
+from evlearn.blocks.targets import need_pyarrow
+
+#: Rows that are read at a time, and from which it is told whether a column only numbers the samples.
+BATCH_ROWS = 1 << 16
+_FEWEST_ROWS = 100
+NAME_THEM = "name the features: open_rows(X, columns=[...])"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user says about columns.
+
+    Attributes
+    ----------
+    columns : tuple of str or None
+        The features; None means all that is not the key or the weight.
+    key : tuple of str
+        What says who a sample is.
+    weight : str or None
+        What says how much a sample counts.
+    """
+
+    columns: tuple[str, ...] | None = None
+    key: tuple[str, ...] = ()
+    weight: str | None = None
+
+    def __bool__(self) -> bool:
+        return self != Choice()
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The columns that are no features."""
+        return self.key if self.weight is None else (*self.key, self.weight)
+
+
+def make_choice(columns: Any, key: Any, weight: Any) -> Choice:
+    """What the user says about columns, checked."""
+    if weight is not None and not isinstance(weight, str):
+        raise ValueError(f"weight must be the name of a column or None, got {weight!r}.")
+    choice = Choice(
+        None if columns is None else _names("columns", columns),
+        () if key is None else _names("key", [key] if isinstance(key, str) else key),
+        weight,
+    )
+    used = [*(choice.columns or ()), *choice.others]
+    for name in used:
+        if used.count(name) > 1:
+            raise ValueError(
+                f"column {name!r} is named twice in columns, key and weight; a column has one meaning."
+            )
+    return choice
+
+
+def _names(parameter: str, given: Any) -> tuple[str, ...]:
+    names = () if isinstance(given, str) else tuple(given)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{parameter} must be a list of names of columns, got {given!r}.")
+    return names
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the rows of a table become numbers.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns with features, in their order.
+    widths : tuple of int
+        How many features there are in each: 0 for plain numbers, and else the length of its lists.
+    dtype : dtype
+        Single or double precision.
+    choice : Choice
+        What the user says about columns.
+    """
+
+    columns: tuple[str, ...]
+    widths: tuple[int, ...]
+    dtype: np.dtype[Any]
+    choice: Choice
+
+    @classmethod
+    def of(cls, schemas: Sequence[tuple[str, Any]], choice: Choice, first: Callable[[list[str]], Any]) -> "Layout":
+        """The layout of tables, each with a name for errors and a schema of Arrow.
+
+        ``first`` gives some of the first rows, of the columns that are asked for.
+        """
+        columns = _features(*schemas[0], choice)
+        for where, schema in schemas[1:]:
+            others = _features(where, schema, choice)
+            if set(others) != set(columns):
+                raise ValueError(
+                    f"the Parquet files have different columns: {columns} in {schemas[0][0]}, and {others} in "
+                    f"{where}; write files with the same columns, or {NAME_THEM}."
+                )
+        kinds = [[schema.field(name).type for _, schema in schemas] for name in columns]
+        single = all(str(_number(kind)) in ("float", "halffloat") for one in kinds for kind in one)
+        if choice.columns is None:
+            _refuse_ids([name for name, one in zip(columns, kinds, strict=True) if all(map(_counts, one))], first)
+        widths = [_width(name, one[0], first) for name, one in zip(columns, kinds, strict=True)]
+        return cls(tuple(columns), tuple(widths), np.dtype(np.float32 if single else np.float64), choice)
+
+    def check(self, schema: Any, where: str) -> None:
+        """Raise unless a table has these columns, and numbers in them."""
+        _features(where, schema, replace(self.choice, columns=self.columns))
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return sum(max(width, 1) for width in self.widths)
+
+    @property
+    def feature_names(self) -> Any:
+        """The names of the columns, with a number for each part of a list."""
+        names = []
+        for name, width in zip(self.columns, self.widths, strict=True):
+            names += [f"{name}[{k}]" for k in range(width)] if width else [name]
+        return np.array(names, dtype=object)
+
+    def numbers(self, batch: Any, where: str, start: int) -> Any:
+        """The features of some rows, which begin at row `start` of what `where` names."""
+        rows = np.empty((batch.num_rows, self.n_features), dtype=self.dtype)
+        k = 0
+        for name, width in zip(self.columns, self.widths, strict=True):
+            own = rows[:, k : k + max(width, 1)]
+            with np.errstate(over="ignore", invalid="ignore"):
+                own[...] = _cells(batch.column(name), name, width, where, start)
+                # A sum is not finite if one of its terms is not.
+                total = own.sum(dtype=np.float64)
+            if not np.isfinite(total):
+                _refuse(~np.isfinite(own).all(axis=1), name, "missing or infinite values", where, start)
+            k += own.shape[1]
+        return rows
+
+    def weights(self, batch: Any, where: str, start: int) -> Any:
+        """The weights of some rows, as a column."""
+        name = str(self.choice.weight)
+        values = _cells(batch.column(name), name, 0, where, start)
+        bad = ~np.isfinite(values[:, 0]) | (values[:, 0] < 0)
+        _refuse(bad, name, "weights that are missing, infinite or negative", where, start)
+        return values
+
+
+class Keys:
+    """Columns that say who the samples are, in a temporary file that all workers read by name.
+
+    Parameters
+    ----------
+    schema : pyarrow schema
+        The columns.
+    folder : str, path or None
+        Where the file is made.
+    """
+
+    def __init__(self, schema: Any, folder: str | os.PathLike[str] | None) -> None:
+        pyarrow = need_pyarrow()
+        # A file of Arrow has one dictionary for a column, and engines make one for each part.
+        fields = [field.with_type(getattr(field.type, "value_type", field.type)) for field in schema]
+        self._schema = pyarrow.schema([field.with_nullable(True).remove_metadata() for field in fields])
+        self._scratch: Scratch | None = Scratch(folder)
+        self._path = self._scratch.path
+        self._writer: Any = pyarrow.ipc.new_file(self._path, self._schema)
+        self._starts = [0]
+
+    def add(self, batch: Any) -> None:
+        """Write the keys of the rows that follow."""
+        pyarrow = need_pyarrow()
+        columns = [batch.column(field.name).cast(field.type) for field in self._schema]
+        for part in pyarrow.table(columns, schema=self._schema).combine_chunks().to_batches():
+            self._writer.write_batch(part)
+            self._starts.append(self._starts[-1] + len(part))
+
+    def finish(self) -> "Keys":
+        """Say that all keys are there."""
+        self._writer.close()
+        self._writer = None
+        return self
+
+    def read(self, start: int, stop: int) -> Any:
+        """The keys of some rows, as a table of Arrow."""
+        pyarrow = need_pyarrow()
+        first, last = np.searchsorted(self._starts, [start, stop], side="right") - 1
+        with pyarrow.memory_map(self._path) as source:
+            reader = pyarrow.ipc.open_file(source)
+            parts = [reader.get_batch(k) for k in range(first, min(last + 1, reader.num_record_batches))]
+        return pyarrow.Table.from_batches(parts, self._schema).slice(start - self._starts[first], stop - start)
+
+    def names(self) -> list[str] | None:
+        """The names of all samples, if one column has them."""
+        if len(self._schema) > 1:
+            return None
+        return [str(one) for one in self.read(0, self._starts[-1]).column(0).to_pylist()]
+
+    def close(self) -> None:
+        """Remove the file."""
+        if self._writer is not None:
+            self.finish()
+        if self._scratch is not None:
+            self._scratch.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_scratch": None}
+
+
+def refuse_ids(names: Sequence[Any], rows: Any) -> None:
+    """Raise if a column numbers the samples instead of measuring them, judged by some of the first rows."""
+    if len(rows) < _FEWEST_ROWS:
+        return
+    for name, values in zip(names, np.asarray(rows).T, strict=True):
+        if (values == np.round(values)).all() and len(np.unique(values)) == len(values):
+            raise ValueError(
+                f"column {name!r} holds whole numbers that are all different, as those that only name the samples "
+                f"are. If it names them, say open_rows(X, key={name!r}); if it is a feature, {NAME_THEM}."
+            )
+
+
+def _refuse_ids(names: list[str], first: Callable[[list[str]], Any]) -> None:
+    if names:
+        table = first(names)
+        cells = [_cells(table.column(name), name, 0, "", 0) for name in names]
+        refuse_ids(names, np.hstack(cells))
+
+
+def _features(where: str, schema: Any, choice: Choice) -> list[str]:
+    """The columns of a table that are features: those that were named, or all but the index of a pandas frame."""
+    for name in (*(choice.columns or ()), *choice.others):
+        found = schema.names.count(name)
+        if found != 1:
+            many = "no column" if found == 0 else f"{found} columns"
+            raise ValueError(f"{where} has {many} {name!r}; its columns are {schema.names}.")
+    index = [one for one in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(one, str)]
+    rest = [name for name in schema.names if name not in index and name not in choice.others]
+    names = rest if choice.columns is None else list(choice.columns)
+    if not names:
+        raise ValueError(f"{where} has no columns.")
+    for name in [*names, *([] if choice.weight is None else [choice.weight])]:
+        kind = schema.field(name).type
+        if not _is_number(_number(kind)) or (name == choice.weight and _is_list(kind)):
+            raise ValueError(f"column {name!r} holds {kind} in {where}, and not numbers; {NAME_THEM}.")
+    return names
+
+
+def _is_list(kind: Any) -> bool:
+    types = need_pyarrow().types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _number(kind: Any) -> Any:
+    """The type of the numbers of a column, or of its lists."""
+    return kind.value_type if _is_list(kind) else kind
+
+
+def _is_number(kind: Any) -> bool:
+    types = need_pyarrow().types
+    return any(test(kind) for test in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal))
+
+
+def _counts(kind: Any) -> bool:
+    types = need_pyarrow().types
+    return bool(types.is_integer(kind) or types.is_decimal(kind))
+
+
+def _width(name: str, kind: Any, first: Callable[[list[str]], Any]) -> int:
+    if not _is_list(kind):
+        return 0
+    if hasattr(kind, "list_size"):
+        return int(kind.list_size)
+    lists = first([name]).column(name).slice(0, 1).to_pylist()
+    if not lists or not lists[0]:
+        raise ValueError(
+            f"column {name!r} begins with a list that is missing or empty; fill or drop such rows first."
+        )
+    return len(lists[0])
+
+
+def _cells(column: Any, name: str, width: int, where: str, start: int) -> Any:
+    """The numbers of a column in double or their own precision: a row for each, NaN where they are missing."""
+    pyarrow = need_pyarrow()
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+    n_rows = len(column)
+    if width:
+        lengths = np.asarray(pyarrow.compute.list_value_length(column).fill_null(0))
+        _refuse(lengths != width, name, f"lists of other lengths than {width}", where, start)
+        column = column.flatten()
+    if pyarrow.types.is_decimal(column.type):
+        column = column.cast(pyarrow.float64())
+    # Booleans with missing values are objects.
+    return np.asarray(column).astype(np.float64, copy=False).reshape(n_rows, max(width, 1))
+
+
+def _refuse(bad: Any, name: str, what: str, where: str, start: int) -> None:
+    if bad.any():
+        raise ValueError(
+            f"column {name!r} has {what}: the first in row {start + int(bad.argmax())} of {where}, counted from "
+            "0; fill or drop these rows first."
+        )

@@ -1,0 +1,247 @@
+"""Tables as they are: columns chosen by name, keys that reach the results, weights, and errors that name a row."""
+
+import pickle
+
+import dask.dataframe as dd
+import distributed
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from evlearn.blocks import open_rows
+from evlearn.cluster import BPEC, ECM
+
+N = 600
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(N, 2)) + np.array([[0, 0], [8, 0]])[np.arange(N) % 2]
+FRAME = pd.DataFrame(
+    {
+        "customer": [f"c{k:05d}" for k in RANDOM.permutation(N)],
+        "x": X[:, 0],
+        "id": RANDOM.permutation(10 * N)[:N],
+        "y": X[:, 1],
+        "w": RANDOM.uniform(0.5, 2, size=N),
+        "label": np.where(np.arange(N) % 2, "b", "a"),
+    }
+)
+
+
+def folder_of(frame, folder, n_files=4):
+    path = folder / "table"
+    path.mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(len(frame)), n_files)):
+        frame.iloc[rows].to_parquet(path / f"part-{number:02d}.parquet", index=False, row_group_size=37)
+    return path
+
+
+KINDS = {
+    "folder": folder_of,
+    "pandas": lambda frame, folder: frame,
+    "polars": lambda frame, folder: pl.from_pandas(frame),
+    "pyarrow": lambda frame, folder: pa.Table.from_pandas(frame, preserve_index=False),
+    "chunks": lambda frame, folder: (frame[k : k + 130] for k in range(0, N, 130)),
+    "batches": lambda frame, folder: iter(pa.Table.from_pandas(frame, preserve_index=False).to_batches(130)),
+    "dask": lambda frame, folder: dd.from_pandas(frame, npartitions=3),
+}
+
+
+def everything(rows):
+    return np.concatenate(rows.map(_copy))
+
+
+def _copy(block, weights=None):
+    return np.array(block)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", ["customer", "id", ["label", "id"]])
+def test_named_columns_are_the_features_and_keys_reach_the_results(kind, key, tmp_path):
+    with open_rows(KINDS[kind](FRAME, tmp_path), columns=["y", "x"], key=key, weight="w", folder=tmp_path) as rows:
+        assert list(rows.feature_names) == ["y", "x"]
+        np.testing.assert_array_equal(everything(rows), FRAME[["y", "x"]])
+        model = ECM(n_clusters=2, random_state=0).fit(rows)
+        weighted = ECM(n_clusters=2, random_state=0).fit(FRAME[["y", "x"]], sample_weight=FRAME["w"])
+        np.testing.assert_allclose(model.cluster_centers_, weighted.cluster_centers_)
+        written = pq.read_table(model.predict_mass(rows, out=tmp_path / "masses.parquet"))
+        partition = model.predict_mass(rows)
+    names = [key] if isinstance(key, str) else key
+    assert written.column_names == [*names, *model.focal_sets_.labels]
+    for name in names:
+        assert written[name].to_pylist() == FRAME[name].tolist()
+        assert pa.types.is_integer(written[name].type) == (name == "id")
+    masses = np.column_stack([written[name] for name in model.focal_sets_.labels])
+    np.testing.assert_array_equal(masses, partition.masses)
+    assert partition.sample_names == (tuple(map(str, FRAME[key])) if isinstance(key, str) else None)
+    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".rows"] == []
+
+
+def test_without_columns_all_but_key_and_weight_are_features(tmp_path):
+    path = folder_of(FRAME.drop(columns="label"), tmp_path)
+    with open_rows(path, key=["customer", "id"], weight="w") as rows:
+        assert list(rows.feature_names) == ["x", "y"]
+
+
+def test_keys_are_written_by_other_processes_too(tmp_path):
+    big = pd.concat([FRAME] * 60, ignore_index=True).assign(id=np.arange(60 * N))
+    with open_rows(folder_of(big, tmp_path), columns=["x", "y"], key="id") as rows:
+        model = ECM(n_clusters=2, random_state=0, n_jobs=2).fit(rows)
+        assert len(pickle.dumps(rows)) < 10_000
+        with joblib.parallel_config(backend="loky", n_jobs=2):
+            out = model.predict_mass(rows, out=tmp_path / "masses.parquet")
+    assert len(list(out.iterdir())) > 1
+    assert pq.read_table(out)["id"].to_pylist() == big["id"].tolist()
+
+
+def test_keys_of_dictionaries_and_of_other_sizes_are_read_as_plain_columns(tmp_path):
+    (tmp_path / "t").mkdir()
+    for number, kind in enumerate([pa.int32(), pa.int64()]):
+        named = pa.array([f"n{number}", "same", None]).dictionary_encode()
+        columns = {"id": pa.array([5, 6, 7], kind), "name": named, "x": [1.0, 2.0, 3.5]}
+        pq.write_table(pa.table(columns), tmp_path / "t" / f"{number}.parquet")
+    with open_rows(tmp_path / "t", columns=["x"], key=["id", "name"]) as rows:
+        keys = rows.keys.read(1, 5)
+    assert keys.to_pydict() == {"id": [6, 7, 5, 6], "name": ["same", None, "n1", "same"]}
+    assert keys.schema.types == [pa.int64(), pa.string()]
+
+
+# Columns that are no features
+
+
+@pytest.mark.parametrize("kind", ["folder", "batches", "dask"])
+def test_numbers_that_only_name_samples_are_refused_as_features(kind, tmp_path):
+    frame = FRAME[["id", "x", "y"]]
+    with pytest.raises(ValueError, match=r"column 'id' holds whole numbers that are all different.*key='id'"):
+        ECM(n_clusters=2).fit(KINDS[kind](frame, tmp_path))
+
+
+def test_an_id_that_is_named_as_a_feature_is_one_and_repeated_whole_numbers_are_features(tmp_path):
+    path = folder_of(FRAME.assign(count=RANDOM.integers(50, size=N))[["id", "x", "count"]], tmp_path)
+    with open_rows(path, columns=["id", "x"]) as rows:
+        assert list(rows.feature_names) == ["id", "x"]
+    with open_rows(path, key="id") as rows:
+        assert list(rows.feature_names) == ["x", "count"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "pandas", "chunks", "dask"])
+def test_text_is_refused_and_the_error_tells_of_columns(kind, tmp_path):
+    with pytest.raises(ValueError, match=r"'customer' holds .* not numbers; name the features.*columns=\["):
+        open_rows(KINDS[kind](FRAME, tmp_path), weight="w")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_that_are_not_there_are_named(kind, tmp_path):
+    for name in ("columns", "key", "weight"):
+        with pytest.raises(ValueError, match=r"no column 'z'; its columns are \['customer', 'x'"):
+            open_rows(KINDS[kind](FRAME, tmp_path), **{name: "z" if name == "weight" else ["z"]})
+        if kind == "folder":
+            return
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"columns": "x"}, "columns must be a list of names of columns, got 'x'"),
+        ({"columns": []}, "columns must be a list"),
+        ({"columns": [0, 1]}, r"columns must be a list of names of columns, got \[0, 1\]"),
+        ({"columns": ["x"], "key": "x"}, "'x' is named twice"),
+        ({"columns": ["x", "x"]}, "'x' is named twice"),
+        ({"weight": 3}, "weight must be the name of a column or None, got 3"),
+    ],
+)
+def test_choices_that_mean_nothing_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        open_rows(FRAME, **options)
+
+
+def test_names_are_asked_of_what_has_names():
+    for data in (X, iter([X])):
+        with pytest.raises(ValueError, match="ndarray has no names"):
+            open_rows(data, columns=["x"])
+    with open_rows(FRAME, columns=["x"]) as rows, pytest.raises(ValueError, match="opened already"):
+        open_rows(rows, columns=["x"])
+
+
+# Weights
+
+
+def test_weights_are_given_once_and_to_methods_that_take_them():
+    rows = open_rows(FRAME, columns=["x", "y"], weight="w")
+    with pytest.raises(ValueError, match="sample_weight is given, and X was opened with weight"):
+        ECM(n_clusters=2).fit(rows, sample_weight=FRAME["w"])
+    with pytest.raises(ValueError, match="BPEC takes no weights"):
+        BPEC(n_clusters=2).fit(rows)
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
+def test_weights_that_are_none_are_refused_with_their_row(bad, tmp_path):
+    frame = FRAME.copy()
+    frame.loc[599, "w"] = bad
+    with pytest.raises(ValueError, match=r"column 'w' has weights .* row 149 of part-03.parquet"):
+        open_rows(folder_of(frame, tmp_path), columns=["x"], weight="w")
+
+
+# Errors that say where
+
+
+@pytest.mark.parametrize("bad", [None, np.nan, -np.inf])
+def test_a_missing_number_is_found_by_file_and_row(bad, tmp_path):
+    frame = FRAME.copy()
+    frame.loc[587, "y"] = bad
+    path = folder_of(frame, tmp_path, n_files=20)
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    with pytest.raises(
+        ValueError, match=r"column 'y' has missing or infinite values: .* row 17 of part-19.parquet"
+    ):
+        open_rows(path, columns=["x", "y"], key="id", weight="w", folder=folder)
+    assert not list(folder.iterdir())
+    batches = pq.ParquetFile(path / "part-19.parquet").iter_batches(7)
+    with pytest.raises(ValueError, match="row 17 of X"):
+        open_rows(batches, columns=["x", "y"], key="id", weight="w", folder=folder)
+    assert not list(folder.iterdir())
+
+
+def test_files_of_one_name_in_several_folders_are_told_apart(tmp_path):
+    for day, values in enumerate([[1.0, 2.0], [3.0, None]]):
+        (tmp_path / "t" / f"day={day}").mkdir(parents=True)
+        pq.write_table(pa.table({"x": values}), tmp_path / "t" / f"day={day}" / "part-0.parquet")
+    with pytest.raises(ValueError, match=r"row 1 of .*day=1.part-0.parquet"):
+        open_rows(tmp_path / "t")
+
+
+def test_a_later_file_without_a_column_or_with_text_in_it_is_named(tmp_path):
+    path = folder_of(FRAME, tmp_path)
+    FRAME[["x"]].to_parquet(path / "part-04.parquet", index=False)
+    with pytest.raises(ValueError, match=r"part-04.parquet has no column 'y'; its columns are \['x'\]"):
+        open_rows(path, columns=["x", "y"])
+    FRAME.assign(y="text").to_parquet(path / "part-04.parquet", index=False)
+    with pytest.raises(ValueError, match=r"column 'y' holds .*string in part-04.parquet, and not numbers"):
+        open_rows(path, columns=["x", "y"])
+    FRAME.assign(more=1.0).to_parquet(path / "part-04.parquet", index=False)
+    with open_rows(path, columns=["x", "y"]) as rows:
+        assert len(rows) == 2 * N
+
+
+@pytest.mark.slow
+def test_keys_on_the_workers_of_a_cluster_reach_the_results(tmp_path):
+    frame = dd.from_pandas(FRAME, npartitions=4)
+    frame = frame[frame["x"] > -1.5]  # and partitions of other sizes than before
+    known = FRAME[FRAME["x"] > -1.5]
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as one,
+        distributed.Client(one),
+        open_rows(frame, columns=["x", "y"], key=["customer", "id"], weight="w") as rows,
+    ):
+        model = ECM(n_clusters=2, random_state=0).fit(rows)
+        written = pq.read_table(model.predict_mass(rows, out=tmp_path / "masses.parquet"))
+        weighted = ECM(n_clusters=2, random_state=0).fit(known[["x", "y"]], sample_weight=known["w"])
+    np.testing.assert_allclose(model.cluster_centers_, weighted.cluster_centers_)
+    assert written.column_names[:2] == ["customer", "id"]
+    assert written["customer"].to_pylist() == known["customer"].tolist()
+    assert written["id"].to_pylist() == known["id"].tolist()
