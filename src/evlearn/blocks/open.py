@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from evlearn.blocks.dask_rows import is_dask, open_dask
-from evlearn.blocks.parquet import open_parquet
+from evlearn.blocks.parquet import is_paths, open_parquet
 from evlearn.blocks.rows import ArrayRows, Rows, as_numbers, check_finite
 from evlearn.blocks.scratch import MappedFile, Scratch
-from evlearn.blocks.streams import open_stream, open_table
+from evlearn.blocks.streams import is_stream, open_stream, open_table
 from evlearn.blocks.tables import make_choice, refuse_ids
 from evlearn.utils.typing import DataLike
 
@@ -33,10 +33,13 @@ def open_rows(
     Parameters
     ----------
     X : array-like, path, dask collection or iterable of arrays
-        Rows: an array, a memory map, a pandas or polars frame; the path of a Parquet file or of a folder of
-        them; a Dask array or DataFrame; or something that gives array after array, each with some of the rows.
+        Rows: an array, a memory map, a pandas or polars frame; the path or URL of a Parquet file or of a folder of
+        them, a pattern such as ``"table/*.parquet"``, or a list of such; a Dask array or DataFrame; a stream of
+        Arrow (a relation of DuckDB, a lazy frame of polars, a dataset or reader of pyarrow); or something that
+        gives array after array, each with some of the rows.
     columns : list of str or None, default=None
-        The columns that are features; None means all but `key` and `weight`.
+        The columns that are features; None means all but `key` and `weight`. A column of lists, all of one length,
+        is as many features.
     key : str, list of str or None, default=None
         The columns that say who a sample is. They are no features. Results in Parquet files begin with them, and
         other results have them as names of the samples.
@@ -66,10 +69,12 @@ def open_rows(
         if choice:
             raise ValueError("X has been opened already; say columns, key and weight where it is opened first.")
         return X
-    if isinstance(X, (str, os.PathLike)):
+    if is_paths(X):
         return open_parquet(X, choice, folder, n_jobs)
     if is_dask(X):
         return open_dask(X, choice, folder)
+    if is_stream(X):
+        return open_stream(X, choice, folder)
     if choice:
         return open_stream(X, choice, folder) if is_chunks(X) else open_table(X, choice, folder)
     if is_chunks(X):
@@ -90,7 +95,7 @@ def open_rows(
 
 def is_elsewhere(X: Any) -> bool:
     """Whether X is not simply an array or a frame in memory."""
-    return isinstance(X, (Rows, str, os.PathLike)) or is_dask(X) or is_chunks(X)
+    return isinstance(X, Rows) or is_paths(X) or is_dask(X) or is_stream(X) or is_chunks(X)
 
 
 def is_chunks(X: Any) -> bool:

@@ -5,10 +5,13 @@ parts.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from glob import glob
+from importlib import import_module
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -19,17 +22,27 @@ from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.blocks.tables import BATCH_ROWS, Choice, Keys, Layout
 from evlearn.blocks.targets import need_pyarrow
 
+_URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
+_PATTERN = re.compile(r"[*?\[]")
+_ENDINGS = (".parquet", ".pq")
 
-def open_parquet(
-    path: str | os.PathLike[str], choice: Choice, folder: str | os.PathLike[str] | None, n_jobs: int | None
-) -> ArrayRows:
-    """Rows of a Parquet file, or of all Parquet files of a folder, in the order of their names."""
-    dataset = open_dataset(path)
-    with _explaining(path):
-        # Empty files, as engines write them, often know nothing of the types of their columns.
-        fragments = [one for one in dataset.get_fragments() if one.metadata.num_rows]
+
+def is_paths(X: Any) -> bool:
+    """Whether X names files: one path, or a list of them."""
+    several = isinstance(X, (list, tuple)) and len(X) > 0
+    return all(isinstance(one, (str, os.PathLike)) for one in (X if several else [X]))
+
+
+def open_parquet(X: Any, choice: Choice, folder: str | os.PathLike[str] | None, n_jobs: int | None) -> ArrayRows:
+    """Rows of Parquet files, or of all Parquet files of folders, in the order of their names."""
+    fragments: list[Any] = []
+    for path in X if isinstance(X, (list, tuple)) else [X]:
+        dataset = open_dataset(path)
+        with _explaining(path):
+            # Empty files, as engines write them, often know nothing of the types of their columns.
+            fragments += [one for one in dataset.get_fragments() if one.metadata.num_rows]
     if not fragments:
-        raise ValueError(f"{Path(path).name} has no rows.")
+        raise ValueError(f"{X!r} has no rows.")
     return copy_fragments(fragments, choice, folder, n_jobs)
 
 
@@ -109,19 +122,67 @@ def _key_schema(schemas: list[tuple[str, Any]], choice: Choice) -> Any:
 def open_dataset(path: str | os.PathLike[str]) -> Any:
     """The Parquet files of a path, as a dataset of pyarrow."""
     pyarrow = need_pyarrow()
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"X is the path {str(path)!r}, and there is no such file or folder.")
-    files = [path] if path.is_file() else _files(path)
+    filesystem, found = None, os.fspath(path)
+    if _URL.match(found):
+        filesystem, found = _filesystem(found)
+        files = _remote_files(filesystem, found)
+    else:
+        files = _local_files(found)
+    if files is None:
+        raise FileNotFoundError(f"X is the path {os.fspath(path)!r}, and there is no such file or folder.")
     if not files:
-        raise ValueError(f"the folder {path.name!r} holds no files that end in .parquet.")
+        raise ValueError(f"the folder {Path(path).name!r} holds no files that end in .parquet.")
     with _explaining(path):
-        return pyarrow.dataset.dataset([str(file) for file in files], format="parquet")
+        return pyarrow.dataset.dataset(files, format="parquet", filesystem=filesystem)
+
+
+def _local_files(path: str) -> list[str] | None:
+    """The files that a path or a pattern means; None if there is no such file or folder."""
+    places = [Path(path)]
+    if not places[0].exists():
+        places = [Path(one) for one in sorted(glob(path, recursive=True))] if _PATTERN.search(path) else []
+    if not places:
+        return None
+    return [str(file) for place in places for file in ([place] if place.is_file() else _files(place))]
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    """Where a URL leads, and the path there: by pyarrow, or else by fsspec, which knows more kinds."""
+    pyarrow = need_pyarrow()
+    try:
+        filesystem, path = pyarrow.fs.FileSystem.from_uri(url)
+        return filesystem, str(path)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
+        try:
+            other, path = import_module("fsspec").core.url_to_fs(url)
+        except (ImportError, ValueError) as reason:
+            raise ValueError(f"X is the URL {url!r}, which cannot be read: {error}; {reason}.") from reason
+    return pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(other)), str(path)
+
+
+def _remote_files(filesystem: Any, path: str) -> list[str] | None:
+    """The files that a path or a pattern means; None if there is no such file or folder."""
+    kinds, select = need_pyarrow().fs.FileType, need_pyarrow().fs.FileSelector
+    info = filesystem.get_file_info(path)
+    if info.type == kinds.File:
+        return [path]
+    pattern = info.type == kinds.NotFound and _PATTERN.search(path)
+    if info.type == kinds.NotFound and not pattern:
+        return None
+    folder = path[: pattern.start()].rpartition("/")[0] if pattern else path
+    below = filesystem.get_file_info(select(folder, recursive=True, allow_not_found=True))
+    found = sorted(one.path for one in below if one.type == kinds.File)
+    if pattern:
+        size = len(PurePosixPath(path).parts)
+        found = [one for one in found if len(PurePosixPath(one).parts) == size and PurePosixPath(one).match(path)]
+        return found or None
+    inner = {one: PurePosixPath(one).parts[len(PurePosixPath(folder).parts) :] for one in found}
+    return [one for one in found if one.endswith(_ENDINGS) and not any(part[0] in "._" for part in inner[one])]
 
 
 def _files(folder: Path) -> list[Path]:
     # Names of files and folders that begin with a dot or an underscore are what engines leave beside the data.
-    found = [file for pattern in ("*.parquet", "*.pq") for file in folder.rglob(pattern)]
+    found = [file for ending in _ENDINGS for file in folder.rglob(f"*{ending}")]
     return sorted(
         file
         for file in found

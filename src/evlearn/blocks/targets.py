@@ -148,6 +148,8 @@ def check_out(out: Any, name: str = "out") -> None:
         return
     if not isinstance(out, (str, os.PathLike)) or Path(out).suffix not in (".npy", ".parquet"):
         raise ValueError(f"{name} must be None or a path that ends in .npy or .parquet, got {out!r}.")
+    if "://" in os.fspath(out):
+        raise ValueError(f"{name} must be a path, and {out!r} is a URL; write to a folder and copy it there.")
     path = Path(out).absolute()
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{name}: the folder of {path} does not exist; make it first.")

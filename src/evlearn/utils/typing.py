@@ -57,8 +57,22 @@ class RowsLike(Protocol):
         """Some rows, in memory."""
 
 
-#: What methods take that read rows in blocks: arrays, frames, paths, chunks, opened rows and collections of Dask.
-DataLike: TypeAlias = ArrayLike | os.PathLike[str] | Iterable[ArrayLike] | RowsLike | DaskLike
+class StreamLike(Protocol):
+    """A stream of Arrow, such as a reader of pyarrow or a relation of DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+#: What methods take that read rows in blocks: arrays, frames, files, chunks, streams, opened rows, Dask.
+DataLike: TypeAlias = (
+    ArrayLike
+    | os.PathLike[str]
+    | Sequence[os.PathLike[str]]
+    | Iterable[ArrayLike]
+    | RowsLike
+    | DaskLike
+    | StreamLike
+)
 #: A table with columns of any kind: frames of pandas, polars and pyarrow are arrays when asked.
 TableLike: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 

@@ -1,0 +1,156 @@
+"""Where tables come from: lists, patterns and URLs of files, streams of Arrow, columns of lists."""
+
+import fsspec
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from evlearn.blocks import open_rows
+from evlearn.cluster import ECM
+
+N = 400
+RANDOM = np.random.default_rng(1)
+X = RANDOM.normal(size=(N, 2)) + np.array([[0, 0], [9, 0]])[np.arange(N) % 2]
+FRAME = pd.DataFrame({"id": RANDOM.permutation(N), "x": X[:, 0], "y": X[:, 1], "name": "text"})
+TABLE = pa.Table.from_pandas(FRAME, preserve_index=False)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "table"
+    (path / "more").mkdir(parents=True)
+    for number, start in enumerate(range(0, N, 100)):
+        where = path if number < 3 else path / "more"
+        pq.write_table(TABLE.slice(start, 100), where / f"part-{number}.parquet", row_group_size=30)
+    return path
+
+
+def relation(folder):
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    return duckdb.connect().from_arrow(TABLE)
+
+
+def in_memory(folder):
+    place = fsspec.filesystem("memory")
+    place.put(str(folder), "/evlearn", recursive=True)
+    return "memory://evlearn"
+
+
+SOURCES = {
+    "list of paths": lambda folder: [*sorted(folder.glob("*.parquet")), folder / "more"],
+    "pattern": lambda folder: [str(folder / "part-?.parquet"), str(folder / "more" / "*.parquet")],
+    "recursive pattern": lambda folder: [str(folder / "part-*"), str(folder / "m*" / "**" / "*.parquet")],
+    "file URL": lambda folder: folder.as_uri(),
+    "file URL patterns": lambda folder: [f"{folder.as_uri()}/part-*.parquet", f"{folder.as_uri()}/more/part-*"],
+    "memory URL": in_memory,
+    "reader": lambda folder: TABLE.to_reader(max_chunksize=70),
+    "dataset": lambda folder: ds.dataset([str(one) for one in in_order(folder)]),
+    "duckdb": relation,
+    "polars lazy": lambda folder: pl.from_arrow(TABLE).lazy().with_columns(pl.col("x") * 1),
+}
+
+
+def in_order(folder):
+    return sorted(folder.rglob("*.parquet"), key=lambda one: one.name)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_tables_come_from_everywhere_with_their_keys(kind, folder, tmp_path):
+    with open_rows(SOURCES[kind](folder), columns=["x", "y"], key="id") as rows:
+        model = ECM(n_clusters=2, random_state=0).fit(rows)
+        written = pq.read_table(model.predict_mass(rows, out=tmp_path / "masses.parquet")).to_pandas()
+        assert len(rows) == N
+    both = written.merge(FRAME, on="id", validate="one_to_one")
+    expected = model.predict_mass(both[["x", "y"]]).masses
+    np.testing.assert_allclose(both[list(model.focal_sets_.labels)], expected)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_estimators_take_them_as_they_are(kind, folder):
+    if kind in ("polars lazy", "reader"):
+        source = SOURCES[kind](folder)
+        source = source.select("x", "y") if kind == "polars lazy" else TABLE.select(["x", "y"]).to_reader()
+        model = ECM(n_clusters=2, random_state=0).fit(source)
+        np.testing.assert_allclose(np.sort(model.cluster_centers_[:, 0]), [0, 9], atol=0.3)
+        return
+    with pytest.raises(ValueError, match=r"'name' holds .* name the features"):
+        ECM(n_clusters=2).fit(SOURCES[kind](folder))
+
+
+def test_results_are_joined_back_in_a_database(folder, tmp_path):
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    with open_rows(folder, columns=["x", "y"], key="id") as rows:
+        model = ECM(n_clusters=2, random_state=0).fit(rows)
+        out = model.predict_mass(rows, out=tmp_path / "masses.parquet")
+    joined = duckdb.connect().sql(
+        f"select count(*), sum(abs(m.id - t.id)) from '{out}/*.parquet' m "
+        f'join \'{folder}/**/*.parquet\' t using (id) where (m."{{0}}" > m."{{1}}") = (t.x > 4.5)'
+    )
+    agreeing, _ = joined.fetchall()[0]
+    assert agreeing in (0, N)  # clusters have no order
+
+
+@pytest.mark.parametrize("kind", ["fixed", "list", "large", "files"])
+def test_lists_are_as_many_features(kind, tmp_path):
+    values = RANDOM.normal(size=(N, 5)).astype(np.float32)
+    flat, ends = pa.array(values.ravel()), np.arange(N + 1) * 5
+    fixed = pa.FixedSizeListArray.from_arrays(flat, 5)
+    plain = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
+    large = pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), flat)
+    column = {"fixed": fixed, "list": plain, "large": large, "files": plain}[kind]
+    table = pa.table({"id": FRAME["id"], "e": column, "x": pa.array(X[:, 0], pa.float32())})
+    source = table.to_reader(max_chunksize=64)
+    if kind == "files":
+        source = tmp_path / "e.parquet"
+        pq.write_table(table, source, row_group_size=64)
+    with open_rows(source, columns=["e", "x"], key="id") as rows:
+        assert list(rows.feature_names) == ["e[0]", "e[1]", "e[2]", "e[3]", "e[4]", "x"]
+        assert rows.dtype == np.float32
+        np.testing.assert_array_equal(
+            rows.take(np.arange(N)), np.column_stack([values, X[:, 0].astype(np.float32)])
+        )
+
+
+@pytest.mark.parametrize("bad", [[1.0], None, [1.0, None]])
+def test_lists_that_differ_are_refused_with_their_row(bad, tmp_path):
+    pq.write_table(pa.table({"e": [[1.0, 2.0]] * 7 + [bad]}), tmp_path / "e.parquet", row_group_size=3)
+    with pytest.raises(ValueError, match=r"column 'e' has .* row 7 of e.parquet"):
+        open_rows(tmp_path / "e.parquet")
+
+
+def test_decimals_are_numbers():
+    table = pa.table({"price": pa.array(["1.50", "2.25"]).cast(pa.decimal128(10, 2))})
+    with open_rows(table.to_reader()) as rows:
+        np.testing.assert_array_equal(rows.take(np.arange(2)), [[1.5], [2.25]])
+
+
+def test_a_filtered_dataset_is_read_as_filtered(folder):
+    with open_rows(ds.dataset(folder).filter(ds.field("x") > 4), columns=["x", "y"]) as rows:
+        assert len(rows) == (X[:, 0] > 4).sum()
+
+
+def test_streams_without_rows_and_with_missing_values_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="X gave no rows"):
+        open_rows(TABLE.slice(0, 0).to_reader(), columns=["x"], folder=tmp_path)
+    with pytest.raises(ValueError, match="row 2 of X"):
+        open_rows(pa.table({"x": [1.0, 2.0, None]}).to_reader(), folder=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["nothing-*.parquet", "nothing.parquet"])
+def test_paths_and_urls_that_lead_nowhere_are_named(name, tmp_path):
+    for place in (f"{tmp_path.as_uri()}/{name}", str(tmp_path / name), f"memory://nowhere/{name}"):
+        with pytest.raises(FileNotFoundError, match=f"X is the path '{place}'".replace("*", ".")):
+            open_rows(place)
+    with pytest.raises(ValueError, match="X is the URL 'nonsense://x'"):
+        open_rows("nonsense://x")
+
+
+def test_results_go_to_paths_only():
+    model = ECM(n_clusters=2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"'s3://bucket/masses.parquet' is a URL"):
+        model.predict_mass(X, out="s3://bucket/masses.parquet")
