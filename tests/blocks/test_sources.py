@@ -6,6 +6,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
 
@@ -154,3 +155,24 @@ def test_results_go_to_paths_only():
     model = ECM(n_clusters=2, random_state=0).fit(X)
     with pytest.raises(ValueError, match=r"'s3://bucket/masses.parquet' is a URL"):
         model.predict_mass(X, out="s3://bucket/masses.parquet")
+
+
+@pytest.mark.slow
+def test_tables_come_from_an_object_store(folder, monkeypatch):
+    server = pytest.importorskip("moto.server", reason="moto is not installed")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    running.start()
+    try:
+        host, port = running.get_host_and_port()
+        options = f"scheme=http&endpoint_override={host}:{port}&region=us-east-1&allow_bucket_creation=true"
+        store, bucket = pa.fs.FileSystem.from_uri(f"s3://bucket?{options}")
+        store.create_dir(bucket)
+        pa.fs.copy_files(str(folder), "bucket/table", destination_filesystem=store)
+        for path in ("table", "table/part-*.parquet"):
+            with open_rows(f"s3://bucket/{path}?{options}", columns=["x", "y"], key="id") as rows:
+                assert len(rows) == (N if path == "table" else 300)
+                assert len(rows.keys.names()) == len(rows)
+    finally:
+        running.stop()
