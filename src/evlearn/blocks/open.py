@@ -41,8 +41,8 @@ def open_rows(
         The columns that are features; None means all but `key` and `weight`. A column of lists, all of one length,
         is as many features.
     key : str, list of str or None, default=None
-        The columns that say who a sample is. They are no features. Results in Parquet files begin with them, and
-        other results have them as names of the samples.
+        The columns that say who a sample is. They are no features. Masses in Parquet files begin with them, and
+        masses in memory have a single one as the names of the samples.
     weight : str or None, default=None
         The column that says how much a sample counts, for methods whose ``fit`` takes ``sample_weight``.
     folder : str, path or None, default=None
