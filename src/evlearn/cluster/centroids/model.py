@@ -43,8 +43,8 @@ _DIFFERENCES = 1 << 20
 _SINGLE_SCALES, _SINGLE_FARTHEST = (1e-36, 1e36), 1e15
 #: From so many features times clusters on, distances are matrix products, of so many rows at a time.
 _MANY, _ROWS_OF_PRODUCTS = 1 << 13, 2048
-#: Products are neither for rows so far away, in units of the model, nor for squared distances that are such a share
-#: of the squares they are a difference of.
+#: Products are neither for rows so far away, in units of the model, nor for squared distances that are such a
+#: share of the squares they are a difference of.
 _FAR_FOR_PRODUCTS, _NEAR_FOR_PRODUCTS = 1e6, 1e-3
 
 
