@@ -46,6 +46,8 @@ _MANY, _ROWS_OF_PRODUCTS = 1 << 13, 2048
 #: Products are neither for rows so far away, in units of the model, nor for squared distances that are such a
 #: share of the squares they are a difference of.
 _FAR_FOR_PRODUCTS, _NEAR_FOR_PRODUCTS = 1e6, 1e-3
+#: Where what the kernel takes of sets begins among its arguments, behind centre, scale and prototypes.
+_OF_SETS = 3
 
 
 class Coordinates(NamedTuple):
@@ -206,11 +208,12 @@ class EuclideanModel(PrototypeModel):
         given = rows.dtype
         rows = self._computable(rows)
         out = np.empty((len(rows), len(self.costs.focal_sets)), dtype=rows.dtype)
-        for block, known in self._by_products(rows):
+        arguments = self._arguments(rows)
+        for block, known in self._by_products(rows, arguments):
             if known is None:
-                kernel.assign(rows[block], *self._arguments(rows), out[block])
+                kernel.assign(rows[block], *arguments, out[block])
             else:
-                kernel.assign_known(known.squares, *self._family(rows), out[block])
+                kernel.assign_known(known.squares, *arguments[_OF_SETS:], out[block])
         return out.astype(given, copy=False)
 
     def collect(self, rows: Features, weights: Any = None) -> Statistics:
@@ -221,26 +224,24 @@ class EuclideanModel(PrototypeModel):
         powers, sums = np.zeros(len(self.costs.focal_sets)), np.zeros((len(self.prototypes), rows.shape[1]))
         if weights is not None:
             weights = np.ascontiguousarray(weights, dtype=rows.dtype)
-        cost = 0.0
-        for block, known in self._by_products(rows):
+        cost, arguments = 0.0, self._arguments(rows)
+        for block, known in self._by_products(rows, arguments):
             some = None if weights is None else weights[block]
             if known is None:
-                cost += kernel.collect(rows[block], some, *self._arguments(rows), powers, sums)
+                cost += kernel.collect(rows[block], some, *arguments, powers, sums)
             else:
                 shares = known.squares
-                cost += kernel.collect_known(shares, some, *self._family(rows), powers)
+                cost += kernel.collect_known(shares, some, *arguments[_OF_SETS:], powers)
                 sums += shares.T @ known.rows
         return Statistics(cost / self.coordinates.scale**2, powers, sums[:, : self.n_features])
 
-    def _by_products(self, rows: FloatArray) -> Iterator[tuple[slice, Any]]:
+    def _by_products(self, rows: FloatArray, arguments: tuple[Any, ...]) -> Iterator[tuple[slice, Any]]:
         """Blocks of rows; where clusters and features are many, with their squared distances."""
         if rows.shape[1] * len(self.prototypes) < _MANY:
             yield slice(0, len(rows)), None
             return
-        beyond = rows.shape[1] - self.n_features
-        centre = np.pad(self.coordinates.centre, (0, beyond)).astype(rows.dtype)
-        scale = rows.dtype.type(self.coordinates.scale)
-        prototypes = np.pad(self.prototypes, ((0, 0), (0, beyond))).astype(rows.dtype)
+        centre, scale, prototypes = arguments[:_OF_SETS]
+        scale = rows.dtype.type(scale)
         for block in row_blocks(len(rows), _ROWS_OF_PRODUCTS):
             with np.errstate(over="ignore", invalid="ignore"):
                 inside = (rows[block] - centre) * scale
@@ -303,13 +304,11 @@ class EuclideanModel(PrototypeModel):
         dtype, beyond = rows.dtype, rows.shape[1] - self.n_features
         prototypes = np.pad(self.prototypes, ((0, 0), (0, beyond)))
         centre, scale = np.pad(self.coordinates.centre, (0, beyond)), self.coordinates.scale
-        return (centre.astype(dtype), scale, prototypes.astype(dtype), *self._family(rows))
-
-    def _family(self, rows: FloatArray) -> tuple[Any, ...]:
-        """What the kernel takes of the sets: their costs and members."""
-        dtype = rows.dtype
         least = 1e-30 if dtype == np.float32 else 1e-200  # of the empty set too, as of the others in the kernel
         return (
+            centre.astype(dtype),
+            scale,
+            prototypes.astype(dtype),
             self.costs.spread.astype(dtype),
             self._offsets.astype(dtype),
             max(self.empty_cost, least),
