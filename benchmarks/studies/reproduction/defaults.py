@@ -13,15 +13,14 @@ import warnings
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import adjusted_rand_score, confusion_matrix
+from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common import command_line, reference
 from benchmarks.common.cells import cell, published
-from benchmarks.studies.reproduction import bootclus, figures, kcevclus, slides
+from benchmarks.studies.reproduction import bootclus, figures, kcevclus, nnevclus, slides
 from benchmarks.studies.reproduction.nnevclus import ABSENT, ARI
 from benchmarks.studies.reproduction.nnevclus_methods import load, read
-from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier
 from evlearn.cluster import BPEC, CCM, ECM, EVCLUS, RECM, BootClus, ECMdd, delta_bel
 from evlearn.constraints import PairwiseConstraints
 from evlearn.neural import NNEVCLUS
@@ -44,16 +43,8 @@ RUNS = 3  # with constraints drawn anew
 
 def table_1():
     """NN-EVCLUS, Table 1: the butterfly."""
-    masses = np.asarray(EVCLUS(2, random_state=0).fit(reference.read_table("butterfly")).masses_)
-    rows = published("nnevclus_table01")
-    columns = ["m_empty", "m_w1", "m_w2", "m_omega"]
-    table = np.array([[float(row[column]) for column in columns] for row in rows])
-    found = min((masses, masses[:, [0, 2, 1, 3]]), key=lambda one: np.abs(one - table).max())
-    return [
-        cell("NN-EVCLUS, Table 1", f"object {i + 1}", name, table[i, j], found[i, j], 0.01)
-        for i in range(len(table))
-        for j, name in enumerate(columns)
-    ]
+    model = EVCLUS(2, random_state=0).fit(reference.read_table("butterfly"))
+    return nnevclus.cells_of_butterfly(model, "")
 
 
 def table_3():
@@ -140,26 +131,7 @@ def confusions():
 
 def lectures():
     """The classifiers and clusterings of the lectures."""
-    X, y = slides.read("ionosphere_evclass", 34)
-    predicted = EvidentialKNNClassifier(10).fit(X[:176], y[:176]).predict(X[176:])
-    where = f"{slides.LEARNING}, Ionosphere"
-    cells = [
-        cell(where, "all", "error", 0.07428571, (predicted != y[176:]).mean(), slides.EXACT),
-        *slides.counts(where, "ml01_ionosphere_confusion", [confusion_matrix(y[176:], predicted)], 0, ""),
-    ]
-    X, y = slides.read("glass_evclass", 9)
-    errors = [
-        1 - EvidentialNeuralClassifier(7, random_state=seed).fit(X[:89], y[:89]).score(X[89:], y[89:])
-        for seed in range(RUNS)
-    ]
-    cells.append(cell(f"{slides.LEARNING}, Glass", "all", "error", 0.3333333, errors, 0.03))
-    (X, y), (new, truth) = (slides.read(f"vowel_{part}", 10) for part in ("train", "test"))
-    for row in published("ml01_vowel_test_error"):
-        if row["classifier"].startswith("Evidential"):
-            number = int(row["classifier"].split("(")[1].split()[0])
-            error = 1 - EvidentialNeuralClassifier(number, random_state=0).fit(X, y).score(new, truth)
-            where = f"{slides.LEARNING}, Vowel"
-            cells.append(cell(where, f"{number} prototypes", "error", float(row["test_error"]), error, 0.03))
+    cells = [*slides.ionosphere(), *slides.glass(RUNS, {}), *slides.vowel(1, {})]
     D, y = figures.load()["protein"]
     errors = figures.n_errors(y, EVCLUS(4, metric="precomputed", random_state=0).fit(D).labels_)
     cells.append(cell(f"{slides.CLUSTERING}, Protein", "EVCLUS", "errors", 2, errors, 0))

@@ -119,14 +119,18 @@ def conflict():
 
 
 def butterfly():
-    """Table 1: masses of twelve objects; clusters are in the order that fits."""
+    """Table 1: masses of twelve objects."""
+    model = figures.fit_butterfly(reference.read_table("butterfly"))
+    return cells_of_butterfly(model, "focal_sets='full', d0=11, which was fitted to this table; tol=1e-9")
+
+
+def cells_of_butterfly(model, how):
+    """The cells of Table 1; clusters are in the order that fits."""
     rows = published("nnevclus_table01")
     columns = ["m_empty", "m_w1", "m_w2", "m_omega"]
     table = np.array([[float(row[column]) for column in columns] for row in rows])
-    X = reference.read_table("butterfly")
-    masses = np.asarray(figures.fit_butterfly(X).masses_)
+    masses = np.asarray(model.masses_)
     found = min((masses, masses[:, [0, 2, 1, 3]]), key=lambda one: np.abs(one - table).max())
-    how = "focal_sets='full', d0=11, which was fitted to this table; tol=1e-9"
     return [
         cell(f"{PAPER}, Table 1", f"object {row + 1}", columns[column], table[row, column], value, 0.01, how)
         for row, values in enumerate(found)

@@ -40,7 +40,12 @@ def study(quick):
     data = load()
     cells = [*pairs(), *combinations(), *protein(*data["protein"], quick), *how_many(*data["fourclass"])]
     return {
-        "cells": [*cells, *ionosphere(), *glass(2 if quick else 10), *vowel(1 if quick else 3, quick)],
+        "cells": [
+            *cells,
+            *ionosphere(alpha=0.95),
+            *glass(2 if quick else 10, AS_IN_R),
+            *vowel(1 if quick else 3, {**AS_IN_R, "loss_lambda": 1}, quick),
+        ],
         "without_data": missing(),
     }
 
@@ -124,35 +129,35 @@ def how_many(X, y):
     return [cell(f"{CLUSTERING}, number of clusters", "fourclass, ECM", "least nonspecific", 4, ours, 0, how)]
 
 
-def ionosphere():
+def ionosphere(**options):
     """The evidential k-nearest-neighbour rule."""
+    options = {"n_neighbors": 10, **options}
     X, y = read("ionosphere_evclass", 34)
-    predicted = EvidentialKNNClassifier(10, alpha=0.95).fit(X[:176], y[:176]).predict(X[176:])
+    predicted = EvidentialKNNClassifier(**options).fit(X[:176], y[:176]).predict(X[176:])
     where = f"{LEARNING}, Ionosphere"
-    how = "n_neighbors=10, alpha=0.95"
+    how = told(options)
     error = cell(where, "all", "error", 0.07428571, (predicted != y[176:]).mean(), EXACT, how)
     return [error, *counts(where, "ml01_ionosphere_confusion", [confusion_matrix(y[176:], predicted)], 0, how)]
 
 
-def glass(n_starts):
+def glass(n_starts, options):
     """The evidential neural network, from several starts."""
     X, y = read("glass_evclass", 9)
     tables, errors = [], []
     for seed in range(n_starts):
-        model = EvidentialNeuralClassifier(7, random_state=seed, **AS_IN_R)
+        model = EvidentialNeuralClassifier(7, random_state=seed, **options)
         predicted = model.fit(X[:89], y[:89]).predict(X[89:])
         tables.append(confusion_matrix(y[89:], predicted, labels=[1, 2, 3, 4]))
         errors.append((predicted != y[89:]).mean())
     where = f"{LEARNING}, Glass"
-    how = told(AS_IN_R)
+    how = told(options)
     error = cell(where, "all", "error", 0.3333333, errors, 0.03, how)
     return [error, *counts(where, "ml01_glass_confusion", tables, 5, how)]
 
 
-def vowel(n_starts, quick):
+def vowel(n_starts, options, quick=False):
     """The evidential neural network on samples of other speakers than it was trained with."""
     (X, y), (new, truth) = (read(f"vowel_{part}", 10) for part in ("train", "test"))
-    options = {**AS_IN_R, "loss_lambda": 1}
     cells = []
     for row in published("ml01_vowel_test_error"):
         if not row["classifier"].startswith("Evidential"):
