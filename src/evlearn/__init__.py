@@ -7,6 +7,7 @@ from evlearn.partition import CredalPartition
 
 __all__ = [
     "CredalPartition",
+    "Progress",
     "__version__",
     "decide",
     "load_model",
@@ -14,6 +15,7 @@ __all__ = [
     "predict_set",
     "report",
     "save_model",
+    "watching",
 ]
 
 __version__ = "0.1.0.dev0"
@@ -47,6 +49,8 @@ _FUNCTIONS = {
     "predict_mass": "partition.predictions",
     "predict_set": "partition.predictions",
     "decide": "partition.predictions",
+    "Progress": "utils.progress",
+    "watching": "utils.progress",
 }
 
 if TYPE_CHECKING:  # the same names, for those who read and do not run
@@ -72,6 +76,7 @@ if TYPE_CHECKING:  # the same names, for those who read and do not run
     from evlearn.model_files import load_model, save_model
     from evlearn.partition.predictions import decide, predict_mass, predict_set
     from evlearn.reporting.report import report
+    from evlearn.utils.progress import Progress, watching
 else:
 
     def __getattr__(name: str) -> Any:

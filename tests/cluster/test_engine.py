@@ -16,6 +16,7 @@ import pytest
 from distributed import Client, LocalCluster
 from sklearn.exceptions import ConvergenceWarning
 
+from evlearn import watching
 from evlearn.blocks import open_rows
 from evlearn.cluster import BPEC, CCM, ECM, EVCLUS
 
@@ -215,23 +216,12 @@ def test_only_landmarks_take_data_that_are_not_in_memory(folder):
         EVCLUS(3, solver="landmark", metric="precomputed").fit(folder)
 
 
-class Watched(ECM):
-    """An ECM that does something after its third iteration."""
-
-    def then(self, action):
-        self.action = action
-        return self
-
-    def _report(self, iteration, objective):
-        if iteration == 3:
-            self.action()
-
-
 def long_fit(data, action=lambda: None):
-    model = Watched(3, init=[[0, 0, 0], [1, 1, 1], [2, 2, 2]], tol=0, max_iter=20, random_state=0, verbose=1)
-    with warnings.catch_warnings():
+    """A fit that does something after its third iteration."""
+    model = ECM(3, init=[[0, 0, 0], [1, 1, 1], [2, 2, 2]], tol=0, max_iter=20, random_state=0)
+    with warnings.catch_warnings(), watching(lambda progress: action() if progress.done == 3 else None):
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.then(action).fit(data)
+        return model.fit(data)
 
 
 @pytest.mark.parametrize("way", ["joblib", "collection"])

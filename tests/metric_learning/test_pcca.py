@@ -485,7 +485,7 @@ def test_progress_is_reported_when_asked_for(iris, method, capsys):
     model = method(verbose=1, random_state=0).fit(iris[0], constraints=iris[2])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
-    assert lines[0].startswith(f"{method.__name__} iteration    1   loss ")
+    assert lines[0].startswith(f"{method.__name__} iteration    1   objective ")
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -621,9 +621,10 @@ def test_verbose_tells_the_criterion_of_each_model(capsys):
     X[:, 1] = 0
     ParsimoniousGaussianMixture([1, 2], covariance_models=["EII", "VVV"], random_state=0, verbose=1).fit(X)
     printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == 4
-    assert printed[0].startswith("EII, 1 components: BIC ")
-    assert printed[3] == "VVV, 2 components: a covariance matrix is singular"
+    assert printed[3] == "ParsimoniousGaussianMixture model    4 of 4"
+    assert len(printed) == 8
+    assert printed[4].startswith("ParsimoniousGaussianMixture EII, 1 components: BIC ")
+    assert printed[7] == "ParsimoniousGaussianMixture VVV, 2 components: a covariance matrix is singular"
 
 
 def test_the_responsibilities_of_em_are_those_of_its_mixture(iris):

@@ -262,7 +262,7 @@ def test_an_interruption_keeps_what_is_complete(fourclass, monkeypatch):
 
 def test_progress_is_told(fourclass, capsys):
     select_n_clusters(ECM(), fourclass, criterion="peaks", n_repeats=2, verbose=1)
-    assert capsys.readouterr().out.splitlines()[-1] == "select n_clusters: 2 of 2 done"
+    assert capsys.readouterr().out.splitlines()[-1] == "select n_clusters task    2 of 2"
 
 
 # Other parameters

@@ -21,6 +21,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from evlearn import watching
 from evlearn.belief import FocalSets
 from evlearn.cluster import EVCLUS, neighbor_pairs
 from evlearn.constraints import PairwiseConstraints
@@ -374,14 +375,13 @@ def test_an_unfinished_training_says_so():
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "rmsprop"])
-def test_an_interrupt_keeps_the_best_so_far(solver, monkeypatch):
-    def stop(self, number, loss):
-        if number >= 3:
+def test_an_interrupt_keeps_the_best_so_far(solver):
+    def stop(progress):
+        if progress.estimator == "NNEVCLUS" and progress.done >= 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(NNEVCLUS, "_report", stop)
-    with pytest.warns(ConvergenceWarning, match="interrupted after"):
-        model = NNEVCLUS(4, solver=solver, verbose=1, n_init=2, random_state=0).fit(X)
+    with watching(stop), pytest.warns(ConvergenceWarning, match="interrupted after"):
+        model = NNEVCLUS(4, solver=solver, n_init=2, random_state=0).fit(X)
     assert adjusted_rand_score(Y, model.labels_) > 0.4
 
 
@@ -390,7 +390,7 @@ def test_progress_is_shown(capsys):
     NNEVCLUS(4, solver="rmsprop", max_iter=4, verbose=1, random_state=0).fit(X)
     lines = capsys.readouterr().out.strip().splitlines()
     assert len(lines) == 4
-    assert lines[1].startswith("NNEVCLUS [##########..........]     2/4   loss 0.0")
+    assert lines[1].startswith("NNEVCLUS iteration    2   objective 0.0")
 
 
 SCRIPT = """
@@ -437,14 +437,13 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bits(tmp_path):
 def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
 
-    def stop(self, number, loss):
-        if number == 2:
+    def stop(progress):
+        if progress.estimator == "NNEVCLUS" and progress.done == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(NNEVCLUS, "_report", stop)
     path = tmp_path / "state"
-    with pytest.warns(ConvergenceWarning, match="interrupted"):
-        NNEVCLUS(4, checkpoint=path, random_state=0, verbose=1).fit(MANY)
+    with watching(stop), pytest.warns(ConvergenceWarning, match="interrupted"):
+        NNEVCLUS(4, checkpoint=path, random_state=0).fit(MANY)
     with pytest.raises(ValueError, match=r"belongs to another fit: l2 was 0\.0 and is 0\.5 now"):
         NNEVCLUS(4, checkpoint=path, random_state=0, l2=0.5).fit(MANY)
     same = {"n_clusters": 4, "checkpoint": path, "random_state": 0}
@@ -491,14 +490,13 @@ def manhattan(one, other):
 def test_a_checkpoint_whose_numbers_do_not_fit_the_network_is_refused(tmp_path, monkeypatch, change, reason):
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
     path, rows = tmp_path / "state", MANY[:300]
-    model = NNEVCLUS(2, solver="rmsprop", init="random", checkpoint=path, random_state=0, verbose=1)
+    model = NNEVCLUS(2, solver="rmsprop", init="random", checkpoint=path, random_state=0)
 
-    def stop(self, number, loss):
-        if number == 2:
+    def stop(progress):
+        if progress.done == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(NNEVCLUS, "_report", stop)
-    with pytest.warns(ConvergenceWarning, match="interrupted"):
+    with watching(stop), pytest.warns(ConvergenceWarning, match="interrupted"):
         model.fit(rows)
     with path.open("rb") as file:
         state = read_archive(file, ("|u1", "<i8", "<f4", "<f8"))
@@ -800,16 +798,15 @@ def test_networks_that_draw_repeat_with_the_seed_and_leave_the_draws_of_the_user
 def test_a_training_with_draws_goes_on_from_its_checkpoint_as_if_nothing_had_been(tmp_path, monkeypatch):
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
 
-    class Interrupted(NNEVCLUS):
-        def _report(self, number, loss):
-            if number == 3:
-                raise KeyboardInterrupt
+    def stop(progress):
+        if progress.estimator == "NNEVCLUS" and progress.done == 3:
+            raise KeyboardInterrupt
 
-    settings = {"network": with_dropout(), "solver": "rmsprop", "max_iter": 8, "random_state": 0, "verbose": 1}
+    settings = {"network": with_dropout(), "solver": "rmsprop", "max_iter": 8, "random_state": 0}
     expected = NNEVCLUS(2, **settings).fit(X)
-    Interrupted.__name__ = "NNEVCLUS"
     path = tmp_path / "state.npz"
-    Interrupted(2, checkpoint=path, **settings).fit(X)
+    with watching(stop):
+        NNEVCLUS(2, checkpoint=path, **settings).fit(X)
     assert path.exists()
     found = NNEVCLUS(2, checkpoint=path, **settings).fit(X)
     assert found.objective_history_.tolist() == expected.objective_history_.tolist()

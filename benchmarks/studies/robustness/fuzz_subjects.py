@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
 
 import evlearn
 from benchmarks.studies.robustness.fuzz_mutations import archive_mutant, bytes_mutant, json_mutant
-from evlearn import CredalPartition, model_files
+from evlearn import CredalPartition, model_files, watching
 from evlearn.belief import FocalSets
 from evlearn.classify import (
     EvidentialForestClassifier,
@@ -297,18 +297,15 @@ def _partition(name, folder):
 
 
 def _checkpoint(estimator, path):
-    estimator.set_params(checkpoint=path, verbose=1)
-    kind = type(estimator)
-    plain, kept = kind._report, []
+    estimator.set_params(checkpoint=path)
+    kept = []
 
-    def report(self, iteration, objective):
+    def keep(progress):
         if path.exists():
             kept.append(path.read_bytes())
 
-    kind._report = report
-    estimator.fit(X)
-    kind._report = plain
-    estimator.set_params(verbose=0)
+    with watching(keep):
+        estimator.fit(X)
     content = kept[-1]
 
     def use(mutant):
@@ -332,7 +329,7 @@ def _neural(folder):
     from evlearn.neural import NNEVCLUS, training
 
     runs, opened, kept = [], [], []
-    plain = training._Run, NNEVCLUS._open_checkpoint, NNEVCLUS._report
+    plain = training._Run, NNEVCLUS._open_checkpoint
 
     class Run(training._Run):
         def __init__(self, *arguments):
@@ -343,15 +340,14 @@ def _neural(folder):
         opened.append(plain[1](self, problem))
         return opened[-1]
 
-    def report(self, number, loss):
-        if number == 3:
+    def keep(progress):
+        if progress.done == 3:
             kept.append((folder / "fit").read_bytes())
 
-    training._Run, NNEVCLUS._open_checkpoint, NNEVCLUS._report = Run, open_checkpoint, report
-    NNEVCLUS(
-        2, solver="rmsprop", init="random", max_iter=4, checkpoint=folder / "fit", random_state=0, verbose=1
-    ).fit(X)
-    training._Run, NNEVCLUS._open_checkpoint, NNEVCLUS._report = plain
+    training._Run, NNEVCLUS._open_checkpoint = Run, open_checkpoint
+    with watching(keep):
+        NNEVCLUS(2, solver="rmsprop", init="random", max_iter=4, checkpoint=folder / "fit", random_state=0).fit(X)
+    training._Run, NNEVCLUS._open_checkpoint = plain
 
     def use(mutant):
         opened[0]._path = mutant

@@ -22,6 +22,7 @@ import numpy as np
 import evlearn
 from benchmarks.studies.robustness import inputs
 from benchmarks.studies.robustness.grid import Watched, subjects
+from evlearn import watching
 from evlearn.cluster import ECM, EVCLUS
 from evlearn.datasets import make_fourclass
 
@@ -110,20 +111,10 @@ def threads():
     return f"the same bits as one thread, from all {len(models)} estimators"
 
 
-class WatchedECM(ECM):
-    """An ECM that does something after its third iteration."""
-
-    action = staticmethod(lambda: None)
-
-    def _report(self, iteration, objective):
-        if iteration == 3:
-            self.action()
-
-
 def long_fit(data, action=lambda: None):
-    model = WatchedECM(3, init=[[0, 0], [1, 1], [2, 2]], tol=0, max_iter=20, random_state=0, verbose=1)
-    model.action = action
-    with warnings.catch_warnings():
+    """A fit that does something after its third iteration."""
+    model = ECM(3, init=[[0, 0], [1, 1], [2, 2]], tol=0, max_iter=20, random_state=0)
+    with warnings.catch_warnings(), watching(lambda progress: action() if progress.done == 3 else None):
         warnings.simplefilter("ignore")
         return model.fit(data)
 

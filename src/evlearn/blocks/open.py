@@ -13,6 +13,7 @@ from evlearn.blocks.rows import ArrayRows, Rows, as_numbers, check_finite
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.blocks.streams import is_stream, open_stream, open_table
 from evlearn.blocks.tables import make_choice, refuse_ids
+from evlearn.utils.progress import Count
 from evlearn.utils.typing import DataLike
 
 
@@ -112,6 +113,7 @@ def _open_chunks(chunks: Any, folder: str | os.PathLike[str] | None) -> ArrayRow
     """Copy chunk after chunk to a temporary file; the first decides on the precision, and on the columns."""
     scratch = Scratch(folder)
     n_rows, width, names = 0, None, None
+    copied = Count("copy", "rows")
     dtype: np.dtype[Any] = np.dtype(np.float64)
     try:
         with Path(scratch.path).open("wb") as file:
@@ -132,8 +134,10 @@ def _open_chunks(chunks: Any, folder: str | os.PathLike[str] | None) -> ArrayRow
                 check_finite(block)
                 file.write(block.data)
                 n_rows += len(block)
+                copied.reach(n_rows)
         if width is None:
             raise ValueError("X gave no rows. An iterator can be read only once: give a fresh one, or a list.")
+        copied.end()
     except BaseException:
         scratch.close()
         raise

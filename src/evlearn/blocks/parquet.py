@@ -21,6 +21,7 @@ from evlearn.blocks.rows import ArrayRows, run_tasks
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.blocks.tables import BATCH_ROWS, Choice, Keys, Layout
 from evlearn.blocks.targets import need_pyarrow
+from evlearn.utils.progress import Count
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
 _PATTERN = re.compile(r"[*?\[]")
@@ -71,7 +72,9 @@ def copy_fragments(
             delayed(_spill)(part, layout, rows, None if weights is None else column, int(start))
             for part, start in zip(parts, starts[:-1], strict=True)
         ]
-        run_tasks(tasks, n_jobs)
+        copied = Count("copy", "rows", n_rows)
+        for part, _ in zip(parts, run_tasks(tasks, n_jobs), strict=True):
+            copied.add(part.n_rows)
         if keys is not None:
             for fragment in fragments:
                 for batch in fragment.to_batches(columns=list(choice.key), batch_size=BATCH_ROWS):

@@ -11,6 +11,7 @@ from evlearn.blocks.rows import ArrayRows
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.blocks.tables import BATCH_ROWS, Choice, Keys, Layout
 from evlearn.blocks.targets import need_pyarrow
+from evlearn.utils.progress import Count
 
 
 def is_stream(X: Any) -> bool:
@@ -25,7 +26,7 @@ def open_stream(X: Any, choice: Choice, folder: str | os.PathLike[str] | None) -
     made: list[Any] = []
     layout: Layout | None = None
     keys: Keys | None = None
-    n_rows = 0
+    n_rows, copied = 0, Count("copy", "rows")
     try:
         made.append(scratch := Scratch(folder))
         made.append(second := Scratch(folder))
@@ -47,8 +48,10 @@ def open_stream(X: Any, choice: Choice, folder: str | os.PathLike[str] | None) -
                 if keys is not None:
                     keys.add(batch)
                 n_rows += batch.num_rows
+                copied.reach(n_rows)
         if layout is None:
             raise ValueError("X gave no rows. An iterator can be read only once: give a fresh one, or a list.")
+        copied.end()
         if keys is not None:
             keys.finish()
     except BaseException:

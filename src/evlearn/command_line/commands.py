@@ -119,7 +119,7 @@ def _make_estimator(options: Namespace) -> Any:
         raise ValueError(f"--set {unknown[0]}: {options.method} has the parameters {', '.join(sorted(known))}.")
     if options.constraints is not None and options.method not in ("cecm", "evclus"):
         raise ValueError(f"--constraints needs --method cecm or evclus, got {options.method}.")
-    given = {"random_state": options.seed, "n_jobs": options.jobs, "verbose": int(not options.quiet)}
+    given = {"random_state": options.seed, "n_jobs": options.jobs}
     return kind(**{name: value for name, value in given.items() if name in known} | parameters)
 
 

@@ -1,10 +1,11 @@
 """What a command says while it works: on stderr, in one line that changes, or line after line in a log."""
 
-import io
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
+
+from evlearn.utils.progress import watching
 
 _SECONDS_ON_SCREEN, _SECONDS_IN_LOG = 0.1, 1.0
 
@@ -38,8 +39,8 @@ class Progress:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Show what estimators print."""
-        with redirect_stdout(_Lines(self)):
+        """Show how far estimators are."""
+        with watching(lambda progress: self.show(str(progress))):
             yield
         self.clear()
 
@@ -48,15 +49,3 @@ class Progress:
         if self._width:
             print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
             self._width = 0
-
-
-class _Lines(io.TextIOBase):
-    """A file whose lines are shown."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def write(self, text: str) -> int:
-        if text.strip():
-            self._progress.show(text.strip())
-        return len(text)

@@ -22,6 +22,7 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
+from evlearn.utils.progress import Steps
 from evlearn.utils.reading import Numbers
 from evlearn.utils.typing import ClustererLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_flag, check_integer, check_real
@@ -195,7 +196,7 @@ class CredalEnsemble(RowwiseClusterer):
             tol=self.tol,
             max_iter=self.max_iter,
             random=random,
-            report=self._report if self.verbose else None,
+            report=Steps(self.max_iter, unit="sweep"),
         )
         self._publish(CredalPartition(combined.masses, sets, validate=False))
         self.n_clusters_ = sets.frame_size
@@ -243,9 +244,6 @@ class CredalEnsemble(RowwiseClusterer):
         whole = isinstance(self.max_samples, numbers.Integral)
         size = int(self.max_samples) if whole else round(self.max_samples * n_samples)
         return np.sort(random.permutation(n_samples)[: max(size, 2)])
-
-    def _report(self, sweep: int, objective: float) -> None:
-        print(f"CredalEnsemble sweep {sweep:>4}   objective {objective:.9f}", flush=True)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """What the transformers share: features that are linear in attributes, or in values of a kernel."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted
 
+from evlearn.utils.progress import Steps
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
@@ -170,12 +170,8 @@ class LearnsFromPairs:
             "n_init": self.n_init,
             "tol": self.tol,
             "max_iter": self.max_iter,
-            "report": self._reporter() if self.verbose else None,
+            "report": Steps(self.max_iter, self.n_init),
         }
-
-    def _reporter(self) -> Callable[[int, float], None]:
-        name = type(self).__name__
-        return lambda iteration, loss: print(f"{name} iteration {iteration:>4}   loss {loss:.9g}", flush=True)
 
 
 def _with_required_y(tags: Any) -> Any:

@@ -17,6 +17,7 @@ from evlearn.mixture.search import Candidate, Settings, bic, least_variances, se
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
 from evlearn.utils.convergence import Trace, warn_if_unfinished, warn_of_collapse, whole_or_nothing
+from evlearn.utils.progress import say
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
@@ -371,9 +372,8 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
                 if outcome is not None:
                     likelihood = outcome.objective - offset
                     self.bic_table_[i, j] = bic(likelihood, model, outcome.state.mixture, n_samples)
-                if self.verbose:
-                    value = reason if outcome is None else f"BIC {self.bic_table_[i, j]:.3f}"
-                    print(f"{model}, {number} components: {value}")
+                value = reason if outcome is None else f"BIC {self.bic_table_[i, j]:.3f}"
+                say(f"{model}, {number} components: {value}")
         # Of equal values the one with the fewest components.
         column, row = np.unravel_index(self.bic_table_.T.argmin(), shape[::-1])
         self.model_, self.n_components_ = self.covariance_models_[row], self.component_numbers_[column]

@@ -12,6 +12,7 @@ from evlearn.mixture.em import Fitted, Mixture, run_em, runs_at_a_time
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace
 from evlearn.utils.parallel import one_blas_thread, run_jobs
+from evlearn.utils.progress import Count
 from evlearn.utils.typing import FloatArray
 
 # A smaller share of the whole variance is rounding.
@@ -54,7 +55,7 @@ def search(
     # Of one component nothing is equal or different: several names are one model.
     tasks = list(dict.fromkeys((simplest(*pair), pair[1]) for pair in pairs))
     jobs = [delayed(_best_of_starts)(X, starts[number], model, number, settings) for model, number in tasks]
-    results, interrupted = run_jobs(jobs, n_jobs)
+    results, interrupted = run_jobs(jobs, n_jobs, Count("search", "model", len(jobs)).reach)
     found: dict[tuple[str, int], Candidate] = dict(zip(tasks, results, strict=False))
     if interrupted:
         if all(candidate.outcome is None for candidate in found.values()):

@@ -17,6 +17,7 @@ from evlearn.model_selection.subsamples import Subsample, draw_subsamples
 from evlearn.partition.estimators import split_pipeline
 from evlearn.utils.convergence import warn_caller
 from evlearn.utils.parallel import run_jobs
+from evlearn.utils.progress import Count, at_work
 from evlearn.utils.typing import ClustererLike, DataLike, FloatArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
@@ -195,7 +196,7 @@ def select_parameter(
         random=check_random_state(random_state),
         reseed=random_state is not None,
     )
-    parts = _run(_tasks(samples, name, tried.tolist(), asked), n_jobs, name if verbose else None)
+    parts = _run(_tasks(samples, name, tried.tolist(), asked), n_jobs, name, verbose)
     curves = _whole_curves(parts, len(tried))
     label = asked[0].label if len(asked) == 1 else VOTES
     return ParameterSelection(name, tried, curves, label, asked[0].rule)
@@ -211,13 +212,10 @@ def _tasks(samples: list[Subsample], name: str, values: list[Any], asked: list[C
     return [delayed(one.by_value)(sample, name, value) for sample in samples for value in values]
 
 
-def _run(tasks: list[Any], n_jobs: int | None, name: str | None) -> list[Any]:
+def _run(tasks: list[Any], n_jobs: int | None, name: str, verbose: int) -> list[Any]:
     """What the calls give, up to an interruption."""
-
-    def report(number: int) -> None:
-        print(f"select {name}: {number} of {len(tasks)} done", flush=True)
-
-    done, interrupted = run_jobs(tasks, n_jobs, None if name is None else report)
+    with at_work(f"select {name}", verbose):
+        done, interrupted = run_jobs(tasks, n_jobs, Count("search", "task", len(tasks)).reach)
     if interrupted:
         warn_caller("the search was interrupted; what is complete is kept.", ConvergenceWarning)
     return done

@@ -2,7 +2,6 @@
 
 import copy
 import os
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -42,8 +41,9 @@ from evlearn.neural.side_information import Known, find_guides, read_known
 from evlearn.neural.starts import example_masses, example_samples, imitate, refined_masses
 from evlearn.neural.training import Batches, Best, known_loss, own_draws, train_in_batches, train_whole
 from evlearn.utils.checkpoints import Checkpoint, identity_of
-from evlearn.utils.convergence import Trace, publish_trace, whole_or_nothing
+from evlearn.utils.convergence import Report, Trace, publish_trace, whole_or_nothing
 from evlearn.utils.parallel import SharedLimit
+from evlearn.utils.progress import Steps
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import DataLike, EstimatorLike, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
@@ -394,10 +394,11 @@ class NNEVCLUS(RowwiseClusterer):
         solver = self._solver(len(rows), is_elsewhere(X))
         problem = self._pose(X, rows, self._like(solver), labels, constraints, dissimilarities, random)
         partners = self._partners(len(rows), random) if solver != "rmsprop" else None
-        whole = partial(self._whole, partners=partners, solver=solver)
-        train = self._in_batches if solver == "rmsprop" else whole
-        best: tuple[Trace[Best], EvidentialNetwork] | None = None
         n_init = 1 if self.init == "given" else self.n_init
+        report = Steps(self.max_iter, n_init)
+        whole = partial(self._whole, partners=partners, solver=solver, report=report)
+        train = partial(self._in_batches, report=report) if solver == "rmsprop" else whole
+        best: tuple[Trace[Best], EvidentialNetwork] | None = None
         for seed in random.randint(np.iinfo(np.int32).max, size=n_init):
             draws = own_draws(int(seed), problem.losses.conflict.device)
             with draws if isinstance(self.network, nn.Module) else nullcontext():
@@ -574,7 +575,14 @@ class NNEVCLUS(RowwiseClusterer):
         return OutlierLink(self.outlier_link)
 
     def _whole(
-        self, network: EvidentialNetwork, problem: Problem, seed: int, *, partners: Any, solver: str
+        self,
+        network: EvidentialNetwork,
+        problem: Problem,
+        seed: int,
+        *,
+        partners: Any,
+        solver: str,
+        report: Report,
     ) -> Trace[Best]:
         """All samples at once."""
         objects, losses, known = problem.objects, problem.losses, problem.known
@@ -594,10 +602,12 @@ class NNEVCLUS(RowwiseClusterer):
             learning_rate=self._learning_rate,
             max_iter=self.max_iter,
             tol=self.tol,
-            report=self._report if self.verbose else None,
+            report=report,
         )
 
-    def _in_batches(self, network: EvidentialNetwork, problem: Problem, seed: int) -> Trace[Best]:
+    def _in_batches(
+        self, network: EvidentialNetwork, problem: Problem, seed: int, *, report: Report
+    ) -> Trace[Best]:
         size = self.batch_size
         if isinstance(size, str):
             size = min(max(len(problem.rows) // 10, 2), _LARGEST_BATCH)
@@ -619,7 +629,7 @@ class NNEVCLUS(RowwiseClusterer):
             problem.known,
             batches,
             checkpoint=checkpoint,
-            report=self._report if self.verbose else None,
+            report=report,
         )
         if checkpoint is not None and not trace.interrupted:
             checkpoint.remove()
@@ -643,8 +653,6 @@ class NNEVCLUS(RowwiseClusterer):
     def _finish(
         self, problem: Problem, trace: Trace[Best], network: EvidentialNetwork, random: np.random.RandomState
     ) -> None:
-        if self.verbose and sys.stdout.isatty():
-            print()  # the bar stays
         model = NeuralModel(problem.reader, network.eval(), problem.focal_sets)
         self._model = model
         self.focal_sets_ = model.focal_sets
@@ -660,12 +668,6 @@ class NNEVCLUS(RowwiseClusterer):
             self._publish_masses(problem.rows)
         publish_trace(self, trace, "the loss", max_iter=self.max_iter)
         self.objective_ = trace.state.objective
-
-    def _report(self, number: int, loss: float) -> None:
-        done = round(20 * number / self.max_iter)
-        bar = "#" * done + "." * (20 - done)
-        line = f"NNEVCLUS [{bar}] {number:>5}/{self.max_iter}   loss {loss:.6g}"
-        print(line, end="\r" if sys.stdout.isatty() else "\n", flush=True)
 
 
 def one_torch_thread() -> AbstractContextManager[None]:

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from evlearn.exceptions import CollapseWarning
+from evlearn.utils.progress import at_work
 
 _Self = TypeVar("_Self")
 _Arguments = ParamSpec("_Arguments")
@@ -25,14 +26,16 @@ def whole_or_nothing(
     """Let a method that learns leave its sample as it was if it raises, whatever it has set by then.
 
     An interruption that the method answers with a result is none that it raises. Values that were learned before
-    are put back, not copied: the method makes new ones and changes none of them in place.
+    are put back, not copied: the method makes new ones and changes none of them in place. What is told
+    meanwhile is told in the name of its class.
     """
 
     @wraps(fit)
     def whole(self: _Self, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         before = dict(self.__dict__)
         try:
-            return fit(self, *args, **kwargs)
+            with at_work(type(self).__name__, getattr(self, "verbose", 0)):
+                return fit(self, *args, **kwargs)
         except BaseException:
             self.__dict__.update(before)
             for name in self.__dict__.keys() - before.keys():

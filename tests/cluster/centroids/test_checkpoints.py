@@ -16,7 +16,7 @@ import pytest
 from sklearn.preprocessing import MinMaxScaler
 
 from benchmarks.common.papers import ECM
-from evlearn import cluster
+from evlearn import cluster, watching
 from evlearn.belief import FocalSets
 from evlearn.cluster import CCM
 from evlearn.utils.archives import header_array, read_archive, write_archive
@@ -94,11 +94,9 @@ def stopped(tmp_path, monkeypatch, X):
     """A checkpoint of a fit that stopped after some iterations."""
     path = tmp_path / "fit.checkpoint"
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
-    model = ECM(3, random_state=0, checkpoint=path, verbose=1)
-    with monkeypatch.context() as patch:
-        patch.setattr(cluster.ECM, "_report", stop_after(4))
-        with pytest.raises(RuntimeError, match="stopped"):
-            model.fit(X)
+    model = ECM(3, random_state=0, checkpoint=path)
+    with watching(stop_after(4)), pytest.raises(RuntimeError, match="stopped"):
+        model.fit(X)
     return path
 
 
@@ -182,10 +180,8 @@ def test_data_on_disk_are_known_by_all_their_rows_too(tmp_path, monkeypatch, X):
         other[40_000] += change
         return np.array_split(other, 7)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(cluster.ECM, "_report", stop_after(3))
-        with pytest.raises(RuntimeError, match="stopped"):
-            ECM(3, random_state=0, checkpoint=path, verbose=1).fit(chunks())
+    with watching(stop_after(3)), pytest.raises(RuntimeError, match="stopped"):
+        ECM(3, random_state=0, checkpoint=path).fit(chunks())
     with pytest.raises(ValueError, match="belongs to another fit: data was"):
         ECM(3, random_state=0, checkpoint=path).fit(chunks(1e-6))
     assert ECM(3, random_state=0, checkpoint=path).fit(chunks()).converged_
@@ -194,12 +190,13 @@ def test_data_on_disk_are_known_by_all_their_rows_too(tmp_path, monkeypatch, X):
 def stop_after(n_calls):
     calls = []
 
-    def report(self, iteration, objective):
-        calls.append(iteration)
+    def stop(progress):
+        if progress.unit == "iteration" and progress.done:
+            calls.append(progress.done)
         if len(calls) > n_calls:
             raise RuntimeError("stopped")
 
-    return report
+    return stop
 
 
 def first(a):

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from evlearn import watching
 from evlearn.cluster import ECMdd
 from evlearn.datasets import make_fourclass
 from evlearn.exceptions import CollapseWarning
@@ -262,15 +263,14 @@ def test_wrong_parameters_are_named_with_what_is_allowed(settings, message):
         ECMdd().predict([[0.0, 0.0]])
 
 
-def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
-    def report(self, iteration, objective):
-        if iteration == 2:
+def test_an_interrupt_keeps_the_best_so_far():
+    def stop(progress):
+        if progress.done == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(ECMdd, "_report", report)
     X, _ = make_fourclass(100, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="interrupted after 2 iterations"):
-        model = ECMdd(4, medoids="weighted", tol=0, verbose=1).fit(X)
+    with watching(stop), pytest.warns(ConvergenceWarning, match="interrupted after 2 iterations"):
+        model = ECMdd(4, medoids="weighted", tol=0).fit(X)
     assert model.n_iter_ == 2
     np.testing.assert_allclose(model.masses_.sum(axis=1), 1)
 

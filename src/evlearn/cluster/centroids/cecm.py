@@ -30,8 +30,9 @@ from evlearn.constraints import NamedConstraints, PairwiseConstraints
 from evlearn.constraints.named import numbered
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
-from evlearn.utils.convergence import Trace, descend, publish_trace, whole_or_nothing
+from evlearn.utils.convergence import Report, Trace, descend, publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.progress import Steps
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_real
@@ -226,7 +227,9 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         problem = pose(costs)
         ends: list[Trace[State]] = []
         several = isinstance(self.init, str) and self.init != "peaks"
-        for number in range(self.n_init if several else 1):
+        n_starts = self.n_init if several else 1
+        report = Steps(self.max_iter, n_starts + in_two_steps(self.focal_sets))
+        for number in range(n_starts):
             # The best of k-means, and then seeds that can end elsewhere.
             init = "k-means++" if from_kmeans(self) else self.init
             drawn = (init, self.n_clusters, seen.sample, seen.counts, random)
@@ -235,7 +238,7 @@ class CECM(DistanceFeatures, EvidentialClusterer):
             # Once through ECM: from there, all starts would go the same way. k-means has been through all that.
             first = isinstance(self.init, str) and number == 0 and not from_kmeans(self)
             with one_blas_thread():
-                ends.append(self._descend(problem, start, data if first else None))
+                ends.append(self._descend(problem, start, data if first else None, report))
             if ends[-1].interrupted:
                 break
         best = min(ends, key=lambda one: one.objective)
@@ -244,7 +247,7 @@ class CECM(DistanceFeatures, EvidentialClusterer):
             costs = self._costs_of(near.focal_sets, seen)
             problem = pose(costs)
             with one_blas_thread():
-                best = self._with_pairs(problem, near.masses, best.state.model, costs)
+                best = self._with_pairs(problem, near.masses, best.state.model, costs, report)
         self._finish(_partition(data, problem, best.state), best)
         self._name_samples(X)
         width = float(np.sqrt(scales.variance)) / seen.coordinates.scale
@@ -302,7 +305,9 @@ class CECM(DistanceFeatures, EvidentialClusterer):
             check_choice("init", self.init, STARTS)
         check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
 
-    def _descend(self, problem: Problem, model: EuclideanModel, data: FloatArray | None) -> Trace[State]:
+    def _descend(
+        self, problem: Problem, model: EuclideanModel, data: FloatArray | None, report: Report
+    ) -> Trace[State]:
         """From prototypes, through ECM if data for it are given, to those that respect the constraints."""
         start, interrupted = model.prototypes, False
         if data is not None:
@@ -312,12 +317,12 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         ready = make_model(self.metric, model.costs, model.coordinates, start, reg_covar=self.reg_covar)
         if interrupted:
             return replace(problem.trace(ready, ready.assign(problem.bound)), interrupted=True)
-        report = self._report if self.verbose else None
         return descend_constrained(problem, ready, tol=self.tol, max_iter=self.max_iter, report=report)
 
-    def _with_pairs(self, problem: Problem, masses: FloatArray, model: Model, costs: SetCosts) -> Trace[State]:
+    def _with_pairs(
+        self, problem: Problem, masses: FloatArray, model: Model, costs: SetCosts, report: Report
+    ) -> Trace[State]:
         """Once more with the pairs of neighbouring clusters, from where the best start ended."""
-        report = self._report if self.verbose else None
         return descend_constrained(
             problem,
             replace(model, costs=costs),
@@ -338,9 +343,6 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         self.delta_ = float(np.sqrt(model.costs.empty))
         self.penalty_ = state.penalty
         publish_trace(self, trace, "the prototypes", max_iter=self.max_iter)
-
-    def _report(self, iteration: int, objective: float) -> None:
-        print(f"CECM iteration {iteration:>4}   objective {objective:.9g}", flush=True)
 
 
 def _partition(data: FloatArray, problem: Problem, state: State) -> CredalPartition:

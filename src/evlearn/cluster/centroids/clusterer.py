@@ -120,6 +120,3 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
     @property
     def _remedy(self) -> str:
         return "Give beta='auto'." if not isinstance(self.beta, str) else "Take fewer clusters."
-
-    def _report(self, iteration: int, objective: float) -> None:
-        print(f"{type(self).__name__} iteration {iteration:>4}   objective {objective:.9g}", flush=True)

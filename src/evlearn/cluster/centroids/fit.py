@@ -30,7 +30,8 @@ from evlearn.cluster.focal_families import (
     refuse_too_many_sets,
 )
 from evlearn.utils.checkpoints import Checkpoint, identity_of
-from evlearn.utils.convergence import Trace, descend
+from evlearn.utils.convergence import Report, Trace, descend
+from evlearn.utils.progress import Steps
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import REMOTE
 
@@ -94,7 +95,8 @@ class PrototypeFit:
         n_left = len(self.state.starts) + in_two_steps(self.method.focal_sets) - self.state.stage
         best = None if self.state.best is None else self._resumed(self.state.best)
         # A descent of descents, so that there is one place where Ctrl-C ends both.
-        found = descend(self._next_stage, Trace(best, [np.inf]), max_iter=n_left)
+        stage = partial(self._next_stage, Steps(self.method.max_iter, n_left))
+        found = descend(stage, Trace(best, [np.inf]), max_iter=n_left)
         if found.state is None:
             raise KeyboardInterrupt  # before anything was known
         return replace(found.state, interrupted=found.interrupted or found.converged)
@@ -104,7 +106,7 @@ class PrototypeFit:
         if self.checkpoint is not None and not trace.interrupted:
             self.checkpoint.remove()
 
-    def _next_stage(self, best: Trace[Point] | None) -> tuple[Trace[Point], float, bool]:
+    def _next_stage(self, tell: Report, best: Trace[Point] | None) -> tuple[Trace[Point], float, bool]:
         """The descent whose turn it is, and whether the user stopped it."""
         state, method, alternation = self.state, self.method, self.alternation
         pairs = state.stage == len(state.starts)
@@ -126,9 +128,9 @@ class PrototypeFit:
             return after, objective, settled
 
         def report(number: int, objective: float) -> None:
-            if method.verbose:
-                method._report(number, objective * self.unit)
+            tell(number, objective * self.unit)
 
+        report(begun.n_iter, begun.objective)
         end = descend(step, begun, max_iter=method.max_iter, report=report)
         if best is None or pairs or end.objective < best.objective:
             best = end

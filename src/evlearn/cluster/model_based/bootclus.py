@@ -27,6 +27,7 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.relational import check_pairs
 from evlearn.utils.convergence import Report, Trace, publish_trace, warn_caller, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.progress import Count, Steps, say
 from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import (
     check_choice,
@@ -244,7 +245,7 @@ class BootClus(RowwiseClusterer):
                 tol=self.tol,
                 stopping=self.stopping,
                 max_iter=self.max_iter,
-                report=self._report if self.verbose else None,
+                report=Steps(self.max_iter, unit="sweep"),
             )
         self.mixture_, self.n_clusters_, self.n_bootstrap_ = mixture, focal_sets.frame_size, len(replicates)
         partition = CredalPartition(trace.state.masses, focal_sets, validate=False)
@@ -345,8 +346,7 @@ class BootClus(RowwiseClusterer):
             raise ValueError(str(error).replace("n_components", "n_clusters")) from error  # as it is called here
         if getattr(mixture, "_interrupted", False):
             raise KeyboardInterrupt("interrupted while the mixture was chosen, before the first resample")
-        if self.verbose:
-            print(f"BootClus mixture {getattr(mixture, 'model_', mixture)}", flush=True)
+        say(f"mixture {getattr(mixture, 'model_', mixture)}")
         return mixture
 
     def _make_focal_sets(self, shares: FloatArray) -> FocalSets:
@@ -364,12 +364,8 @@ class BootClus(RowwiseClusterer):
     def _bootstrap(
         self, mixture: Any, data: FloatArray, random: np.random.RandomState
     ) -> tuple[Replicates, FloatArray]:
-        def report(number: int) -> None:
-            print(f"BootClus resample {number:>4} of {self.n_bootstrap}", flush=True)
-
-        found = bootstrap(
-            mixture, data, self.n_bootstrap, random, n_jobs=self.n_jobs, report=report if self.verbose else None
-        )
+        report = Count("bootstrap", "resample", self.n_bootstrap).reach
+        found = bootstrap(mixture, data, self.n_bootstrap, random, n_jobs=self.n_jobs, report=report)
         number = len(found[0])
         if number < min(_FEWEST_REPLICATES, self.n_bootstrap):
             raise KeyboardInterrupt
@@ -381,9 +377,6 @@ class BootClus(RowwiseClusterer):
         return found
 
     # From intervals to masses
-
-    def _report(self, sweep: int, objective: float) -> None:
-        print(f"BootClus sweep {sweep:>4}   objective {objective:.9f}", flush=True)
 
 
 @dataclass(frozen=True, kw_only=True)

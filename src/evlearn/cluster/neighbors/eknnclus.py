@@ -26,6 +26,7 @@ from evlearn.utils.convergence import (
     warn_of_collapse,
     whole_or_nothing,
 )
+from evlearn.utils.progress import Steps
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape, check_sparse
@@ -277,7 +278,7 @@ class EKNNClus(EvidentialClusterer):
         stop = Event()
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_init)
 
-        report = self._report if self.verbose else None
+        report = Steps(self.max_iter, self.n_init, unit="pass")
 
         def go(seed: int) -> Trace[LabelArray]:
             own = np.random.RandomState(seed)
@@ -314,9 +315,6 @@ class EKNNClus(EvidentialClusterer):
                 f"{single} of {len(sizes)} clusters hold one sample",
                 "These are outliers, or n_neighbors and q are too small; raise them to find fewer clusters.",
             )
-
-    def _report(self, number: int, n_changed: int, objective: float) -> None:
-        print(f"EKNNClus pass {number:>4}   changed {n_changed:>9}   objective {objective:.9g}", flush=True)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ is, with the weight of evidence :math:`w=-\log(1-\alpha)`. Weights of neighbours
 sparse matrices in CSR form, with a row for each sample.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from evlearn.kernels.label_search import add_evidence, agreement, sweep
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.convergence import Trace, descend
+from evlearn.utils.convergence import Report, Trace, descend
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_shape
 
@@ -98,7 +98,7 @@ def search_labels(
     *,
     max_iter: int,
     stop: Event | None = None,
-    report: Callable[[int, int, float], None] | None = None,
+    report: Report | None = None,
 ) -> Trace[LabelArray]:
     r"""Give samples the label that their neighbours give the most weight to, until nothing changes.
 
@@ -106,21 +106,16 @@ def search_labels(
     change increases it; in others, as a rule.
     """
     graph = (weights.indptr, weights.indices, weights.data)
-    n_labels, n_changed = int(labels.max()) + 1, 0
+    n_labels = int(labels.max()) + 1
     visits = iter(orders)
 
     def step(labels: LabelArray) -> tuple[LabelArray, float, bool]:
-        nonlocal n_changed
         labels = labels.copy()
         n_changed, _ = sweep(labels, *graph, next(visits), n_labels)
         return labels, agreement(labels, *graph) / 2, n_changed == 0
 
-    def tell(number: int, objective: float) -> None:
-        if report is not None:
-            report(number, n_changed, objective)
-
     start = Trace(labels, [agreement(labels, *graph) / 2])
-    return descend(step, start, max_iter=max_iter, stop=stop, report=tell)
+    return descend(step, start, max_iter=max_iter, stop=stop, report=report)
 
 
 def combine_evidence(weights: csr_array, labels: LabelArray, n_clusters: int) -> FloatArray:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -35,6 +36,7 @@ from evlearn.constraints.named import numbered
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.progress import Steps
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import DataLike, FloatArray, IntArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
@@ -320,7 +322,9 @@ class EVCLUS(RowwiseClusterer):
     ) -> Problem:
         family = make_focal_sets(self.focal_sets, self.n_clusters, include_omega=self.include_omega)
         focal_sets = self._room_for_ignorance(family)
-        return Problem(self, data, focal_sets, random, constraints, self._report if self.verbose else None)
+        problem = Problem(self, data, focal_sets, random, constraints)
+        n_descents = self.n_init * len(problem.schedule) + problem.in_two_steps
+        return replace(problem, report=Steps(self.max_iter, n_descents, unit="sweep"))
 
     def _make_model(self, chosen: IntArray, rows: Features, masses: FloatArray, found: Solution) -> LandmarkModel:
         landmarks = None if self._precomputed else rows
@@ -432,9 +436,6 @@ class EVCLUS(RowwiseClusterer):
             self.conflict_, self.transformed_dissimilarities_ = found.pairs.conflicts(
                 found.masses, Y, _SHOWN_PAIRS
             )
-
-    def _report(self, sweep: int, objective: float) -> None:
-        print(f"EVCLUS sweep {sweep:>4}   objective {objective:.9f}", flush=True)
 
 
 __all__ = ["EVCLUS"]

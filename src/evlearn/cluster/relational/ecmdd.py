@@ -34,6 +34,7 @@ from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, best_of, descend, publish_trace, warn_of_collapse, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.progress import Steps
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import (
@@ -367,11 +368,10 @@ class ECMdd(EvidentialClusterer):
         beta = exponent_of(compared, settle_medoids(apart, starts[0])) if auto else float(self.beta)
         eta, gamma, xi, psi = (float(one) for one in (self.eta, self.gamma, self.xi, self.psi))
         empty, stop = self._empty(apart, unit), Event()
-        report = (
-            (lambda number, value: self._report(number, value * self._unit_of_costs(unit)))
-            if self.verbose
-            else None
-        )
+        tell = Steps(self.max_iter, len(starts) + in_two_steps(self.focal_sets))
+
+        def report(number: int, value: float) -> None:
+            tell(number, value * self._unit_of_costs(unit))
 
         def go(start: IntArray, sets: FocalSets) -> Trace[MedoidState]:
             rule = MedoidRule(sets, beta, eta, gamma, xi, psi, unit)
@@ -403,9 +403,6 @@ class ECMdd(EvidentialClusterer):
         if self.init == "spread":
             starts[0] = spread_medoids(apart, self.n_clusters)
         return starts
-
-    def _report(self, iteration: int, objective: float) -> None:
-        print(f"ECMdd iteration {iteration:>4}   objective {objective:.9g}", flush=True)
 
 
 def _read_medoids(init: Any, n_clusters: int, n_samples: int) -> IntArray:

@@ -35,6 +35,7 @@ from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Trace, best_of, descend, publish_trace, warn_caller, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.progress import Steps
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import FloatArray, IntArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import (
@@ -377,14 +378,18 @@ class RECM(EvidentialClusterer):
         """All starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
         focal_sets = first[0].state.model.focal_sets
         stop = Event()
+        starts = self._starts(squares, first, seeds)
+        tell = Steps(self.max_iter, self.n_init + in_two_steps(self.focal_sets))
+
+        def report(number: int, value: float) -> None:
+            tell(number, unit.total(value))
 
         def go(start: Trace[RelationalState]) -> Trace[RelationalState]:
-            report = (lambda number, value: self._report(number, unit.total(value))) if self.verbose else None
             step = relational_step(squares, self.tol)
             return descend(step, start, max_iter=self.max_iter, stop=stop, report=report)
 
         run = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        trace = best_of(run(delayed(go)(start) for start in self._starts(squares, first, seeds)))
+        trace = best_of(run(delayed(go)(start) for start in starts))
         if not in_two_steps(self.focal_sets) or trace.interrupted:
             return trace
         partition = CredalPartition(trace.state.masses, focal_sets, validate=False)
@@ -435,9 +440,6 @@ class RECM(EvidentialClusterer):
         remedy = "Take fewer clusters." if isinstance(self.beta, str) else "Give beta='auto'."
         labels = CredalPartition(state.masses, state.model.focal_sets, validate=False).to_hard()
         warn_if_collapsed(apart, labels, self.n_clusters, chosen.width, remedy)
-
-    def _report(self, iteration: int, objective: float) -> None:
-        print(f"RECM iteration {iteration:>4}   objective {objective:.9g}", flush=True)
 
 
 def _at(model: RelationalModel, squares: FloatArray, some: IntArray, apart: FloatArray) -> Trace[RelationalState]:
