@@ -1,6 +1,6 @@
 """Which sets of clusters may carry mass: from a word to a family, and pairs chosen from a first fit."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.partition import CredalPartition
 from evlearn.partition.reading import as_credal
+from evlearn.utils.memory import available_memory
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_integer
 
@@ -19,7 +20,6 @@ KINDS = ("simple", "pairs", "full", "neighbor_pairs")
 _PAIRS_EACH = 2
 # Masses may take so many bytes, and beyond that so many times the memory of the data.
 _FREE_BYTES, _TIMES_THE_DATA = 1 << 30, 64
-_INSTEAD = "focal_sets='auto', which has only pairs of neighbouring clusters"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,18 +145,30 @@ def auto_focal_sets(squares: FloatArray, weights: Any, *, include_omega: bool) -
 
 
 def refuse_too_many_sets(
-    focal_sets: Any, n_clusters: int, shape: tuple[int, int], itemsize: int = 8, *, instead: str = _INSTEAD
+    focal_sets: Any, n_clusters: int, shape: tuple[int, int], itemsize: int = 8, *, instead: str
 ) -> None:
-    """Raise if masses of samples in memory would take gigabytes, and many times the memory of their features."""
+    """Raise if masses have no room in memory, or would take gigabytes and many times the memory of the data."""
     n_samples, n_features = shape
-    numbers = {"full": 2**n_clusters, "pairs": n_clusters * (n_clusters + 1) // 2 + 2}
-    n_sets = numbers.get(focal_sets, 0) if isinstance(focal_sets, str) else 0
+    n_sets = _least_sets(focal_sets, n_clusters)
     n_bytes = n_samples * n_sets * itemsize
-    if n_bytes > _FREE_BYTES and n_sets > _TIMES_THE_DATA * n_features:
+    available = available_memory()
+    too_many = available is not None and n_bytes > available
+    if too_many or (n_bytes > _FREE_BYTES and n_sets > _TIMES_THE_DATA * n_features):
+        given = f", focal_sets={focal_sets!r}" if isinstance(focal_sets, str) else ""
         raise ValueError(
-            f"focal_sets={focal_sets!r} with n_clusters={n_clusters} makes {n_sets:,} sets, whose masses would "
-            f"take {n_bytes:,} bytes for {n_samples:,} samples. Take {instead}, or list the sets that you need."
+            f"masses of {n_samples:,} samples x {n_sets:,} focal sets (n_clusters={n_clusters}{given}) would take "
+            f"{n_bytes:,} bytes"
+            + (f", and {available:,} are available" if too_many else "")
+            + f". Give {instead}, or list the sets that you need."
         )
+
+
+def _least_sets(focal_sets: Any, n_clusters: int) -> int:
+    """How many sets there are at least, as far as it is known before a fit."""
+    if not isinstance(focal_sets, str):
+        return len(focal_sets) if isinstance(focal_sets, Sized) else 0
+    numbers: dict[str, int] = {"full": 2**n_clusters, "pairs": n_clusters * (n_clusters + 1) // 2 + 1}
+    return numbers.get(focal_sets, n_clusters + 1)
 
 
 def cluster_similarity(partition: CredalPartition, weights: Any = None) -> FloatArray:

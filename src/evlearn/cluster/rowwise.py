@@ -17,6 +17,7 @@ from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.sparse import SparseBlock, SparseRows, with_length
 from evlearn.blocks.targets import check_out, make_target
 from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.focal_families import refuse_too_many_sets
 from evlearn.cluster.gaps import GapModel
 from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
 from evlearn.partition.estimators import with_names_of
@@ -25,6 +26,7 @@ from evlearn.utils.files import naming
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import BoolArray, DaskLike, DataLike, FloatArray, IntArray, PathLike
+from evlearn.utils.validation import check_flag
 
 # Rows that are compared with known samples at a time.
 _BLOCK_ROWS = 256
@@ -72,9 +74,14 @@ class BlockModel:
 class RowwiseClusterer(EvidentialClusterer):
     """Base class: `_model` gives masses to rows, and everything else is a map."""
 
+    n_clusters: Any
     n_jobs: int | None
     masses_file: PathLike | None
+    store_masses: bool = True
     _model: Any
+
+    #: Focal sets that are few however many clusters there are.
+    _fewer_sets = "auto"
 
     @overload
     def predict_mass(self, X: DaskLike, *, out: PathLike | None = None) -> Any: ...
@@ -166,6 +173,27 @@ class RowwiseClusterer(EvidentialClusterer):
         """
         return self._view(X, "verdict", np.bool_, level)
 
+    def fit_predict(self, X: DataLike, y: object = None, **kwargs: object) -> Any:
+        """Find the clusters, and the most plausible one of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
+            The samples; any kind of data that `fit` takes. Where it keeps no labels, they are read once more.
+        y : None, default=None
+            Not used; present for scikit-learn's conventions.
+        kwargs : dict
+            Other arguments of `fit`.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples,)
+            Cluster numbers; a Dask array, not computed yet, if X is a Dask collection on a cluster.
+        """
+        estimator: Any = self
+        fitted = estimator.fit(X, **kwargs)
+        return fitted.labels_ if "labels_" in fitted.__dict__ else fitted.predict(X)
+
     if not TYPE_CHECKING:  # or else every misspelt name would be one that it might answer
 
         def __getattr__(self, name: str) -> Any:
@@ -224,9 +252,30 @@ class RowwiseClusterer(EvidentialClusterer):
 
     # The result
 
+    def _check_masses(self) -> None:
+        """Raise unless it is clear where masses go."""
+        check_flag("store_masses", self.store_masses)
+        check_out(self.masses_file, "masses_file")
+        if not self.store_masses and self.masses_file is not None:
+            raise ValueError(f"give masses_file={os.fspath(self.masses_file)!r} or store_masses=False, not both.")
+
+    def _refuse_masses(self, rows: Rows, focal_sets: Any) -> None:
+        """Raise if a fit would end with masses that have no room in memory."""
+        n_clusters = focal_sets.frame_size if isinstance(focal_sets, FocalSets) else self.n_clusters
+        if isinstance(n_clusters, str) or not (self.store_masses and self.masses_file is None and rows.in_memory):
+            return
+        instead = f"focal_sets={self._fewer_sets!r}, which has only pairs of neighbouring clusters"
+        if "store_masses" in self.get_params(deep=False):
+            instead = f"store_masses=False, masses_file='....npy', or {instead}"
+        shape = (len(rows), rows.n_features)
+        refuse_too_many_sets(focal_sets, n_clusters, shape, rows.dtype.itemsize, instead=instead)
+
     def _publish_masses(self, rows: Rows) -> None:
         for name in (*_OF_TRAINING_SAMPLES, "_no_masses"):
             self.__dict__.pop(name, None)
+        if not self.store_masses:
+            self._no_masses = "store_masses is False"
+            return
         if isinstance(rows, DaskRows) and self.masses_file is None:
             self.masses_ = self._masses(rows, None)
             self.labels_ = self._viewed(rows, "to_hard", np.intp)

@@ -21,7 +21,6 @@ from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks import Rows
 from evlearn.blocks.open import is_elsewhere
-from evlearn.blocks.targets import check_out
 from evlearn.cluster.dissimilarities import check_dissimilarities, symmetric_dissimilarities
 from evlearn.cluster.focal_families import SimilarityOfRows, in_two_steps, make_focal_sets, mutual_neighbors
 from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, TransformKind
@@ -149,6 +148,8 @@ class NNEVCLUS(RowwiseClusterer):
     masses_file : str, path or None, default=None
         Where the masses go: None for memory (and nowhere for data that are not in memory), or a name that ends in
         ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet files.
+    store_masses : bool, default=True
+        False: a fit keeps no masses and no labels; ask `predict` or `predict_mass`.
     checkpoint : str, path or None, default=None
         A file for the state of a long training with "rmsprop". If it is killed, the same call goes on from there;
         when it ends, the file is removed. It needs ``n_init=1`` and a number as `random_state`.
@@ -206,6 +207,8 @@ class NNEVCLUS(RowwiseClusterer):
     (2,)
     """
 
+    _fewer_sets = "neighbor_pairs"
+
     def __init__(
         self,
         n_clusters: int = 3,
@@ -241,6 +244,7 @@ class NNEVCLUS(RowwiseClusterer):
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         masses_file: str | os.PathLike[str] | None = None,
+        store_masses: bool = True,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
     ) -> None:
@@ -276,6 +280,7 @@ class NNEVCLUS(RowwiseClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.masses_file = masses_file
+        self.store_masses = store_masses
         self.checkpoint = checkpoint
         self.verbose = verbose
 
@@ -363,7 +368,7 @@ class NNEVCLUS(RowwiseClusterer):
                 f"checkpoint needs n_init=1 and a number as random_state, got n_init={self.n_init} and "
                 f"random_state={self.random_state!r}."
             )
-        check_out(self.masses_file, "masses_file")
+        self._check_masses()
 
     def _check_two_steps(self) -> None:
         instead = "choose the pairs with evlearn.cluster.neighbor_pairs after a first fit, and list them."
@@ -388,6 +393,7 @@ class NNEVCLUS(RowwiseClusterer):
     # The training
 
     def _train(self, X: Any, rows: Rows, labels: Any, constraints: Any, dissimilarities: Any) -> None:
+        self._refuse_masses(rows, self.focal_sets)
         random = check_random_state(self.random_state)
         if not isinstance(self.random_state, Integral):
             random = np.random.RandomState(agree(int(random.randint(2**31 - 1))))

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 #: Parameters that say how to run and where to write to, and not what is computed: they are for whoever runs an
 #: estimator to choose, and never for a file.
-RUN_TIME = ("n_jobs", "verbose", "masses_file", "checkpoint", "device", "copy")
+RUN_TIME = ("n_jobs", "verbose", "masses_file", "store_masses", "checkpoint", "device", "copy")
 
 
 def check_choice(name: str, value: Any, options: Iterable[str]) -> None:

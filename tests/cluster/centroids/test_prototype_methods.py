@@ -414,6 +414,65 @@ def test_a_masses_file_that_cannot_be_written_is_refused_before_the_fit(blobs, t
     assert capsys.readouterr().out == ""  # of iterations
 
 
+@all_methods
+def test_a_fit_need_not_keep_masses(blobs, method):
+    X = blobs[0]
+    kept, model = make(method).fit(X), make(method, store_masses=False).fit(X)
+    for name in ("masses_", "labels_", "credal_partition_"):
+        with pytest.raises(AttributeError, match=f"there is no {name}: store_masses is False. Ask predict"):
+            getattr(model, name)
+    np.testing.assert_array_equal(model.cluster_centers_, kept.cluster_centers_)
+    np.testing.assert_array_equal(model.predict_mass(X).masses, kept.masses_)
+    np.testing.assert_array_equal(model.fit_predict(X), kept.labels_)
+    assert len(pickle.dumps(model)) < len(pickle.dumps(kept)) - kept.masses_.nbytes
+    assert len(model.set_params(store_masses=True).fit(X).masses_) == len(X)
+
+
+def test_labels_of_a_fit_that_keeps_none_are_predicted(blobs, tmp_path):
+    X = blobs[0]
+    pl.DataFrame(X).write_parquet(tmp_path / "x.parquet")
+    labels = make("ECM").fit_predict(X)
+    np.testing.assert_array_equal(make("ECM").fit_predict(tmp_path / "x.parquet"), labels)
+    np.testing.assert_array_equal(make("ECM", masses_file=tmp_path / "m.parquet").fit_predict(X), labels)
+    weighted = make("ECM", store_masses=False).fit_predict(X, sample_weight=np.arange(len(X)))
+    np.testing.assert_array_equal(weighted, make("ECM").fit(X, sample_weight=np.arange(len(X))).labels_)
+
+
+@all_methods
+def test_masses_cannot_go_to_a_file_and_nowhere(blobs, tmp_path, method):
+    with pytest.raises(ValueError, match=r"give masses_file='.*m\.npy' or store_masses=False, not both"):
+        make(method, masses_file=tmp_path / "m.npy", store_masses=False).fit(blobs[0])
+    with pytest.raises(ValueError, match="store_masses must be True or False, got 'no'"):
+        make(method, store_masses="no").fit(blobs[0])
+
+
+@pytest.mark.parametrize("own", [{"focal_sets": "full"}, {"focal_sets": "auto"}, {"n_clusters": 1}])
+def test_masses_without_room_in_memory_are_refused_before_the_fit(blobs, tmp_path, monkeypatch, capsys, own):
+    X = blobs[0]
+    n_sets = len(ECM(random_state=0).set_params(**own).fit(X).focal_sets_)
+    n_bytes = 8 * n_sets * len(X)
+    monkeypatch.setattr("evlearn.cluster.focal_families.available_memory", lambda: n_bytes - 1)
+    model = ECM(random_state=0, verbose=1).set_params(**own)
+    expected = rf"300 samples x {n_sets} focal sets \(.*take {n_bytes:,} bytes, and {n_bytes - 1:,} are available"
+    with pytest.raises(
+        ValueError, match=expected + r"\. Give store_masses=False, masses_file='.*', or focal_sets='auto'"
+    ):
+        model.fit(X)
+    assert capsys.readouterr().out == ""  # of iterations
+    assert model.set_params(verbose=0, store_masses=False).fit(X).n_iter_
+    assert model.set_params(store_masses=True).partial_fit(X).n_samples_seen_  # which keeps none
+    assert model.set_params(masses_file=tmp_path / "m.npy").fit(X).masses_.shape == (300, n_sets)
+    monkeypatch.setattr("evlearn.cluster.focal_families.available_memory", lambda: n_bytes)
+    assert model.set_params(masses_file=None).fit(X).masses_.shape == (300, n_sets)
+
+
+def test_a_million_samples_in_all_sets_of_twelve_clusters_are_refused_at_once(monkeypatch):
+    X = np.zeros((1_000_000, 2), dtype=np.float32)
+    monkeypatch.setattr("evlearn.cluster.centroids.fit.first_state", None)  # nothing is begun
+    with pytest.raises(ValueError, match=r"1,000,000 samples x 4,096 focal sets .* take 16,384,000,000 bytes"):
+        ECM(12, focal_sets="full").fit(X)
+
+
 @pytest.mark.parametrize("method", ["ECM", "ECM adaptive", "CCM", "BPEC"])
 def test_single_precision_agrees_on_all_objects_that_are_not_torn(method):
     X, _ = three_blobs(20_000)

@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
-from evlearn.blocks.targets import check_out
 from evlearn.cluster.centroids.adaptive import make_model
 from evlearn.cluster.centroids.alternation import Model
 from evlearn.cluster.centroids.fit import PrototypeFit
@@ -82,6 +81,8 @@ class ECM(OnlineClusterer):
     masses_file : str, path or None, default=None
         Where the masses go: None for memory (and nowhere for data that are not in memory), or a name that ends in
         ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet files.
+    store_masses : bool, default=True
+        False: a fit keeps no masses and no labels; ask `predict` or `predict_mass`.
     checkpoint : str, path or None, default=None
         A file for the state of a long fit. If the fit is killed, the same call goes on from there; when it ends,
         the file is removed.
@@ -168,6 +169,7 @@ class ECM(OnlineClusterer):
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         masses_file: str | os.PathLike[str] | None = None,
+        store_masses: bool = True,
         checkpoint: str | os.PathLike[str] | None = None,
         verbose: int = 0,
     ) -> None:
@@ -187,6 +189,7 @@ class ECM(OnlineClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.masses_file = masses_file
+        self.store_masses = store_masses
         self.checkpoint = checkpoint
         self.verbose = verbose
 
@@ -211,7 +214,7 @@ class ECM(OnlineClusterer):
             The fitted estimator.
         """
         self._check_parameters()
-        check_out(self.masses_file, "masses_file")
+        self._check_masses()
         with one_blas_thread(), self._opened(X, reset=True) as rows:
             fit = PrototypeFit.begin(self, self._without_gaps(rows, self.n_clusters), sample_weight)
             self._publish_fit(fit, fit.run(), rows)

@@ -27,7 +27,6 @@ from evlearn.cluster.focal_families import (
     choose_focal_sets,
     in_two_steps,
     mutual_neighbors,
-    refuse_too_many_sets,
 )
 from evlearn.utils.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Report, Trace, descend
@@ -72,6 +71,7 @@ class PrototypeFit:
     @classmethod
     def begin(cls, method: Any, rows: Rows, sample_weight: Any) -> "PrototypeFit":
         """Starts, and all that is "auto"; or, if a checkpoint is there, what had been done when it was written."""
+        method._refuse_masses(rows, method.focal_sets)
         weights = check_weights(sample_weight, rows)
         unit = weight_unit(weights)
         checkpoint = None
@@ -80,6 +80,7 @@ class PrototypeFit:
         if method.checkpoint is not None:
             checkpoint = Checkpoint(method.checkpoint, identity_of(method, rows, sample_weight=weights))
         state = _stored_state(method, rows, checkpoint) or first_state(method, rows, weights)
+        method._refuse_masses(rows, state.focal_sets)  # which are known now, also if they are "auto"
         refuse_endless(rows, state.coordinates, state.chosen.delta, method.n_jobs)
         aligned = None if weights is None else rows.align(weights / unit)
         weight = float(len(rows) if weights is None else (weights / unit).sum())
@@ -175,8 +176,6 @@ def first_state(method: Any, rows: Rows, weights: FloatArray | None) -> FitState
         return _state_of_sparse(method, rows, weights, random)
     seen = look_at(rows, weights, method.delta, random)
     starts = method._starts(rows, seen.sample, seen.counts, random)
-    if method.masses_file is None and rows.in_memory:
-        refuse_too_many_sets(method.focal_sets, len(starts[0]), (len(rows), rows.n_features), rows.dtype.itemsize)
     inside = seen.coordinates.enter(seen.sample)
     chosen = _choose(method, seen, inside, seen.coordinates.enter(starts[0]), random)
     trial = Trial(inside, seen.counts, seen.coordinates, method._make_model, partial(_sets_of, method))
@@ -204,8 +203,6 @@ def _state_of_sparse(
         inner.init = space.enter(given)
     found = first_state(inner, ArrayRows(space.coordinates), times)
     starts = np.stack([space.leave(one) for one in found.starts]) if isinstance(method.init, str) else given[None]
-    if method.masses_file is None:
-        refuse_too_many_sets(method.focal_sets, starts.shape[1], (len(rows), rows.n_features), rows.dtype.itemsize)
     origin = Coordinates(np.zeros(rows.n_features), found.coordinates.scale)
     return FitState(origin, found.chosen, found.focal_sets, starts)
 
