@@ -67,7 +67,7 @@ KINDS = {
 
 
 def everything(rows):
-    return np.concatenate(rows.map(_copy))
+    return np.concatenate(list(rows.map(_copy)))
 
 
 def _copy(block, weights=None):

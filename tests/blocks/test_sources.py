@@ -147,14 +147,32 @@ def test_paths_and_urls_that_lead_nowhere_are_named(name, tmp_path):
     for place in (f"{tmp_path.as_uri()}/{name}", str(tmp_path / name), f"memory://nowhere/{name}"):
         with pytest.raises(FileNotFoundError, match=f"X is the path '{place}'".replace("*", ".")):
             open_rows(place)
-    with pytest.raises(ValueError, match="X is the URL 'nonsense://x'"):
+    with pytest.raises(ValueError, match="'nonsense://x' is a URL that cannot be opened"):
         open_rows("nonsense://x")
 
 
-def test_results_go_to_paths_only():
+def test_masses_and_labels_go_to_urls(folder):
     model = ECM(n_clusters=2, random_state=0).fit(X)
-    with pytest.raises(ValueError, match=r"'s3://bucket/masses.parquet' is a URL"):
-        model.predict_mass(X, out="s3://bucket/masses.parquet")
+    for place in (f"memory://bucket/{folder.name}/masses.parquet", f"{folder.as_uri()}/of/masses.parquet"):
+        assert model.predict_mass(X, out=place) == place
+        with open_rows(place) as rows:
+            np.testing.assert_array_equal(rows.take(np.arange(len(X))), model.masses_)
+        with pytest.raises(FileExistsError, match="exists already"):
+            model.predict_mass(X, out=place)
+    labels = model.predict(X, out=f"memory://bucket/{folder.name}/labels.parquet")
+    with open_rows(labels) as rows:
+        assert list(rows.feature_names) == ["cluster"]
+        np.testing.assert_array_equal(rows.take(np.arange(len(X)))[:, 0], model.labels_)
+    with pytest.raises(ValueError, match="only Parquet files can go"):
+        model.predict(X, out="memory://bucket/labels.npy")
+
+
+def test_labels_go_to_files(tmp_path):
+    model = ECM(n_clusters=2, random_state=0).fit(X)
+    mapped = model.predict(X, out=tmp_path / "labels.npy")
+    assert isinstance(mapped, np.memmap)
+    assert mapped.dtype == np.int32
+    np.testing.assert_array_equal(mapped, model.labels_)
 
 
 @pytest.mark.slow

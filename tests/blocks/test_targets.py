@@ -23,18 +23,18 @@ def fill(target):
 
 
 def test_memory_and_files_hold_the_same_numbers(tmp_path):
-    np.testing.assert_array_equal(fill(make_target(None, VALUES.shape, float, COLUMNS)), VALUES)
-    mapped = fill(make_target(tmp_path / "m.npy", VALUES.shape, float, COLUMNS))
+    np.testing.assert_array_equal(fill(make_target(None, len(VALUES), COLUMNS, float)), VALUES)
+    mapped = fill(make_target(tmp_path / "m.npy", len(VALUES), COLUMNS, float))
     assert isinstance(mapped, np.memmap)
     np.testing.assert_array_equal(mapped, VALUES)
-    folder = fill(make_target(tmp_path / "m.parquet", VALUES.shape, float, COLUMNS))
+    folder = fill(make_target(tmp_path / "m.parquet", len(VALUES), COLUMNS, float))
     table = pq.read_table(folder)
     assert table.column_names == COLUMNS
     np.testing.assert_array_equal(np.column_stack([table[name] for name in COLUMNS]), VALUES)
 
 
 def test_a_block_without_rows_does_not_take_the_place_of_another(tmp_path):
-    target = make_target(tmp_path / "m.parquet", VALUES.shape, float, COLUMNS)
+    target = make_target(tmp_path / "m.parquet", len(VALUES), COLUMNS, float)
     target.put(0, VALUES)
     target.put(0, VALUES[:0])
     assert pq.read_table(target.finish()).num_rows == len(VALUES)
@@ -50,7 +50,7 @@ def test_an_array_in_memory_is_filled_by_other_processes_through_a_file():
 
 @pytest.mark.parametrize("name", ["m.npy", "m.parquet"])
 def test_a_result_that_is_not_finished_has_no_name_and_can_be_abandoned(name, tmp_path):
-    target = make_target(tmp_path / name, VALUES.shape, float, COLUMNS)
+    target = make_target(tmp_path / name, len(VALUES), COLUMNS, float)
     target.put(0, VALUES[:10])
     assert not (tmp_path / name).exists()
     target.abandon()
@@ -60,14 +60,14 @@ def test_a_result_that_is_not_finished_has_no_name_and_can_be_abandoned(name, tm
 def test_a_result_does_not_replace_a_folder(tmp_path):
     (tmp_path / "m.parquet").mkdir()
     with pytest.raises(FileExistsError, match=r"m.parquet exists already"):
-        make_target(tmp_path / "m.parquet", VALUES.shape, float, COLUMNS)
+        make_target(tmp_path / "m.parquet", len(VALUES), COLUMNS, float)
 
 
 def test_names_of_other_kinds_and_folders_that_are_not_there_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"out must be None or a path that ends in .npy or .parquet, got 'm.csv'"):
-        make_target("m.csv", VALUES.shape, float, COLUMNS)
+        make_target("m.csv", len(VALUES), COLUMNS, float)
     with pytest.raises(FileNotFoundError, match="make it first"):
-        make_target(tmp_path / "nothing" / "m.npy", VALUES.shape, float, COLUMNS)
+        make_target(tmp_path / "nothing" / "m.npy", len(VALUES), COLUMNS, float)
 
 
 def test_a_full_disk_is_an_error_and_leaves_nothing_behind(tmp_path):

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import signal
 import tempfile
+import time
 import warnings
 
 import dask.array as da
@@ -72,14 +73,15 @@ def masses(model, X):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_data_in_memory_in_files_in_chunks_and_on_dask_give_the_same_masses(method, X, folder, client):
+def test_data_in_memory_in_files_in_chunks_and_on_dask_give_the_same_masses(method, X, folder, client, tmp_path):
     new = X[:1000]
     expected = masses(METHODS[method]().fit(X), new)
     array = da.from_array(X, chunks=(2500, 2))
     frame = dd.read_parquet(folder)
-    for data in (folder, np.array_split(X, 9)):
-        np.testing.assert_array_equal(masses(METHODS[method]().fit(data), new), expected)
-    for data in (array, frame):
+    np.testing.assert_array_equal(masses(METHODS[method]().fit(np.array_split(X, 9)), new), expected)
+    with open_rows(folder, folder=tmp_path) as rows:
+        np.testing.assert_array_equal(masses(METHODS[method]().fit(rows), new), expected)
+    for data in (array, frame, folder):  # files too are in parts, on the disks of the workers
         np.testing.assert_allclose(masses(METHODS[method]().fit(data), new), expected, rtol=0, atol=1e-8)
 
 
@@ -109,6 +111,41 @@ def test_a_dask_collection_gives_lazy_masses_and_labels(X, folder, client):
         np.testing.assert_allclose(lazy.compute(), getattr(expected, name)(X), rtol=0, atol=1e-12)
 
 
+def test_a_frame_on_dask_keeps_its_index(X, client):
+    frame = pd.DataFrame(X[:3000], columns=NAMES, index=pd.RangeIndex(7000, 10_000, name="row"))
+    model = ECM(3, random_state=0).fit(frame)
+    given = dd.from_pandas(frame, npartitions=3)
+    labels, masses = model.predict(given), model.predict_mass(given)
+    assert isinstance(labels, dd.Series)
+    assert labels.divisions == given.divisions
+    found = masses.compute()
+    assert list(found.columns) == list(model.focal_sets_.labels)
+    pd.testing.assert_index_equal(found.index, frame.index)
+    np.testing.assert_array_equal(found, model.masses_)
+    np.testing.assert_array_equal(labels.compute(), model.labels_)
+    assert list(model.predict_proba(given).columns) == list(model.focal_sets_.frame)
+
+
+def test_a_fit_reads_partitions_once_and_a_prediction_not_before_it_is_computed(X, client, tmp_path):
+    def load(part):
+        (tmp_path / f"{part[0]}-{os.getpid()}-{time.monotonic_ns()}").touch()
+        return pd.DataFrame(X[part[0] : part[0] + 1000], columns=NAMES)
+
+    def n_reads():
+        found = len(os.listdir(tmp_path))
+        for name in os.listdir(tmp_path):
+            (tmp_path / name).unlink()
+        return found
+
+    frame = dd.from_map(load, [[k * 1000] for k in range(20)], meta=pd.DataFrame(X[:0], columns=NAMES))
+    model = ECM(3, random_state=0, max_iter=3, tol=1).fit(frame)
+    assert n_reads() == 20
+    for lazy in (model.predict(frame), model.predict_mass(frame), model.masses_):
+        assert n_reads() == 0
+        assert len(lazy.compute()) == 20_000
+        assert n_reads() == 20
+
+
 def test_sample_weights_travel_with_the_rows(X, client):
     weights = np.random.default_rng(1).random(len(X))
     expected = ECM(3, random_state=0).fit(X, sample_weight=weights)
@@ -128,10 +165,10 @@ def weighted_sum(rows, weights):
 def test_weights_outlive_the_workers_that_held_them(X, client):
     with open_rows(da.from_array(X[:1000], chunks=(100, 3))) as rows:
         weights = rows.align(np.arange(1000.0))
-        expected = rows.map(weighted_sum, weights)
+        expected = list(rows.map(weighted_sum, weights))
         for victim in client.run(os.getpid).values():
             os.kill(victim, signal.SIGKILL)
-        assert rows.map(weighted_sum, weights) == expected
+        assert list(rows.map(weighted_sum, weights)) == expected
     client.wait_for_workers(2)
 
 

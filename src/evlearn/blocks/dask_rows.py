@@ -1,15 +1,15 @@
 """Rows of Dask collections, which stay on the workers of the cluster."""
 
-import os
-import sys
+from collections.abc import Iterator
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from evlearn.blocks.rows import ArrayRows, Function, Rows, check_finite
-from evlearn.blocks.scratch import MappedFile, Scratch
+from evlearn.blocks.cluster import Cluster
+from evlearn.blocks.rows import Function, Rows, check_finite, put_rows
 from evlearn.blocks.streams import as_table
-from evlearn.blocks.tables import BATCH_ROWS, NAME_THEM, Choice, Keys, refuse_ids
+from evlearn.blocks.tables import BATCH_ROWS, NAME_THEM, Choice, refuse_ids
 from evlearn.blocks.targets import Target
 
 
@@ -19,152 +19,208 @@ def is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") and isinstance(getattr(X, "ndim", None), int)
 
 
-def open_dask(X: Any, choice: Choice, folder: str | os.PathLike[str] | None) -> Rows:
-    """Rows of a Dask array or DataFrame: on the workers of the active cluster, else in a temporary file."""
-    table = X
-    if choice:
-        X = X[_features(X, choice)]
-    array, names = _as_array(X)
-    if array.ndim != 2 or array.shape[1] == 0:
-        raise ValueError(f"X must have rows and columns, got a Dask collection of shape {array.shape}.")
-    if not array.shape[0]:
-        raise ValueError("X has no rows.")
-    client = _active_client()
-    keys = table[list(choice.key)] if choice.key else None
-    rows = _spill(array, names, keys, folder) if client is None else DaskRows(array, names, client, keys)
-    try:
-        if names is not None and choice.columns is None:
-            whole = np.array([kind.kind in "iu" for kind in X.dtypes])
-            if whole.any():
-                refuse_ids(names[whole], rows.take(np.arange(min(len(rows), BATCH_ROWS)))[:, whole])
-    except BaseException:
-        rows.close()
-        raise
+def open_dask(X: Any, choice: Choice, cluster: Cluster) -> "DaskRows":
+    """Rows of a Dask array or DataFrame, on the workers of a cluster. Nothing is computed before it is needed."""
+    rows = DaskRows(_features(X, choice), cluster, X[list(choice.key)] if choice.key else None)
+    rows.may_be_ids = choice.columns is None
     if choice.weight is not None:
-        weights = table[choice.weight]
-        # Of a collection without a cluster, a column is computed, as its rows are.
-        rows.weights = rows.align(weights.compute()) if client is None else weights
+        rows.weights = X[choice.weight]
     return rows
 
 
-class DaskRows(Rows):
-    """Rows of a Dask array, held by the workers of a cluster; only small results come back."""
+def chunks_of(X: Any, choice: Choice) -> Iterator[Any]:
+    """The partitions of a Dask collection, one after the other, for where there is no cluster."""
+    features = _features(X, choice)
+    if not choice and not hasattr(X, "columns"):
+        X = features.rechunk({1: -1})
+    return (part.compute() for part in np.ravel(X.to_delayed()))
 
-    def __init__(self, array: Any, feature_names: Any, client: Any, keys: Any = None) -> None:
-        self.array = array
-        self.n_rows, self.n_features = array.shape
-        self.dtype = np.dtype(array.dtype)
-        self.feature_names = feature_names
-        self.in_memory = False
-        self._client = client
-        # Kept by the workers: a fit asks for every block many times. Dask knows how to make those again that are
-        # lost.
-        self._sizes = np.array(array.chunks[0])
-        self._parts = self._compute(array)
-        self._keys = [None] * len(self._parts) if keys is None else self._compute(keys)
-        self._starts = np.concatenate([[0], np.cumsum(self._sizes[self._sizes > 0])])
-        self.map(check_finite)
+
+class DaskRows(Rows):
+    """Rows of a Dask collection, held by the workers of a cluster; only small results come back.
+
+    Parameters
+    ----------
+    collection : dask array or DataFrame
+        The rows.
+    cluster : Cluster
+        The workers.
+    keys : dask DataFrame or None, default=None
+        The columns that say who the samples are.
+    """
+
+    in_memory = False
+    may_be_ids = False
+
+    def __init__(self, collection: Any, cluster: Cluster, keys: Any = None) -> None:
+        self._collection, self._cluster, self._key_columns = collection, cluster, keys
+        self.n_features = collection.shape[1]
+        self.feature_names = None
+        self._frame = collection if hasattr(collection, "to_dask_array") else None
+        if self._frame is not None:
+            self.feature_names = np.array([str(name) for name in collection.columns], dtype=object)
+        self._array = _as_array(collection)
+        self.dtype = np.dtype(self._array.dtype)
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """The number of rows, which is not known before they are computed."""
+        return int(self._starts[-1])
 
     def align(self, weights: Any) -> Any:
         """Send weights to where the rows are."""
         if is_dask(weights):
-            column = _as_array(weights)[0].rechunk((self.array.chunks[0],))
-            return self._compute(column)
+            column = _as_array(weights)
+            if np.isnan(column.shape[0]):
+                column = column.compute_chunk_sizes()
+            column = column.rechunk((tuple(int(size) for size in self._sizes),))
+            return self._compute(column, self._sizes)
         pieces = [np.array(weights[a:b]) for a, b in zip(self._starts[:-1], self._starts[1:], strict=True)]
         # Not scattered: what is scattered is lost with its worker.
-        return self._client.map(np.asarray, pieces, pure=False)
+        return self._cluster.start(np.asarray, pieces)
 
-    def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> list[Any]:
+    def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> Iterator[Any]:
         """Call ``function(block, weights of the block)`` for all blocks, where they are."""
-        aligned = [None] * len(self._parts) if weights is None else weights
-        return self._run(function, self._parts, aligned)
+        yield from self._cluster.results(self._begin(function, weights))
+
+    def add(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> Any:
+        """Call ``function(block, weights of the block)`` for all blocks; workers add up the results."""
+        return self._cluster.total(self._begin(function, weights))
 
     def write(self, function: Function, target: Target, *, n_jobs: int | None = None) -> None:
         """Call ``function(block)`` for all blocks, and put the results where they belong."""
-        self._run(_put, self._parts, self._starts[:-1].tolist(), self._keys, function=function, target=target)
+        if target.in_memory:
+            for start, values in zip(self._starts[:-1].tolist(), self.map(function), strict=True):
+                target.put(start, values)
+            return
+        keys = [None] * len(self._parts)
+        if self._key_columns is not None:
+            keys = self._compute(self._key_columns, self._sizes)
+        n = len(self._parts)
+        functions, targets = self._cluster.shared(function, n), [target] * n
+        begun = self._cluster.start(_put, functions, self._parts, self._starts[:-1].tolist(), keys, targets)
+        for _ in self._cluster.results(begun):
+            pass
 
     def take(self, indices: Any) -> Any:
         """Some rows, in memory."""
         ends = np.searchsorted(indices, self._starts)
         wanted = [indices[a:b] - start for a, b, start in zip(ends[:-1], ends[1:], self._starts[:-1], strict=True)]
-        return np.concatenate(self._run(_take, self._parts, wanted))
+        asked = [k for k, some in enumerate(wanted) if len(some)]
+        begun = self._cluster.start(_take, [self._parts[k] for k in asked], [wanted[k] for k in asked])
+        return np.concatenate(list(self._cluster.results(begun)))
 
-    def lazy(self, function: Function, n_columns: int | None, dtype: Any) -> Any:
-        """The results of ``function(block)`` as a Dask array that is not computed yet."""
-        if n_columns is None:
-            return self.array.map_blocks(function, dtype=dtype, chunks=(self.array.chunks[0],), drop_axis=1)
-        return self.array.map_blocks(function, dtype=dtype, chunks=(self.array.chunks[0], (n_columns,)))
+    def lazy(self, function: Function, columns: Any, dtype: Any) -> Any:
+        """The results of ``function(block)``, not computed yet: an array, or of a frame one with its index.
+
+        ``columns`` are the names of the columns of a matrix, or None for one number a row.
+        """
+        checked = _Checked(function)
+        if self._frame is not None:
+            return self._frame.map_partitions(_Framed(checked, columns, self.dtype))
+        if columns is None:
+            return self._array.map_blocks(checked, dtype=dtype, chunks=(self._array.chunks[0],), drop_axis=1)
+        return self._array.map_blocks(checked, dtype=dtype, chunks=(self._array.chunks[0], (len(columns),)))
 
     def close(self) -> None:
         """Let the workers forget the rows."""
-        self._parts = self._keys = []
+        for name in ("_parts", "_held"):
+            self.__dict__.pop(name, None)
 
-    def _compute(self, collection: Any) -> Any:
-        """The chunks that have rows, on the workers: what is filtered often has others."""
+    def _begin(self, function: Function, weights: Any) -> list[Any]:
+        n = len(self._parts)
+        aligned = [None] * n if weights is None else weights
+        return self._cluster.start(_apply, self._cluster.shared(function, n), self._parts, aligned)
+
+    @cached_property
+    def _held(self) -> tuple[Any, Any]:
+        """All partitions, which the workers keep for many passes, and how many rows they have."""
+        parts = self._compute(self._array, None)
+        sizes = np.array(list(self._cluster.results(self._cluster.start(_checked_length, parts))))
+        if not sizes.sum():
+            raise ValueError("X has no rows.")
+        return parts, sizes
+
+    @cached_property
+    def _parts(self) -> Any:
+        # What is filtered often has partitions without rows.
+        parts = [part for part, size in zip(*self._held, strict=True) if size]
+        if self._frame is not None and self.may_be_ids:
+            whole = np.array([kind.kind in "iu" for kind in self._frame.dtypes])
+            if whole.any():
+                (first,) = self._cluster.results(self._cluster.start(_take, parts[:1], [slice(BATCH_ROWS)]))
+                refuse_ids(self.feature_names[whole], first[:, whole])
+        return parts
+
+    @property
+    def _sizes(self) -> Any:
+        return self._held[1]
+
+    @property
+    def _starts(self) -> Any:
+        return np.concatenate([[0], np.cumsum(self._sizes[self._sizes > 0])])
+
+    def _compute(self, collection: Any, sizes: Any) -> Any:
+        """The partitions that have rows, on the workers. Dask knows how to make those again that are lost."""
         parts = list(np.ravel(collection.to_delayed()))
-        return self._client.compute([part for part, size in zip(parts, self._sizes, strict=True) if size])
-
-    def _run(self, task: Function, *arguments: Any, **shared: Any) -> list[Any]:
-        return list(self._client.gather(self._client.map(task, *arguments, pure=False, **shared)))
+        kept = parts if sizes is None else [part for part, size in zip(parts, sizes, strict=True) if size]
+        return self._cluster.client.compute(kept)
 
 
-def _as_array(X: Any) -> tuple[Any, Any]:
-    """A Dask array of known chunks, each with all columns, in single or double precision, and the column names."""
-    names = None
+class _Checked:
+    """A function of rows that refuses those that are not finite."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, rows: Any) -> Any:
+        check_finite(rows)
+        return self._function(rows)
+
+
+class _Framed:
+    """From a frame to a frame with the same index."""
+
+    def __init__(self, function: _Checked, columns: Any, dtype: Any) -> None:
+        self._function, self._columns, self._dtype = function, columns, dtype
+        self.__name__ = function.__name__
+
+    def __call__(self, frame: Any) -> Any:
+        import pandas as pd
+
+        found = self._function(frame.to_numpy(dtype=self._dtype))
+        make = pd.Series if self._columns is None else partial(pd.DataFrame, columns=list(self._columns))
+        return make(found, index=frame.index)
+
+
+def _as_array(X: Any) -> Any:
+    """A Dask array in single or double precision, whose chunks have all columns; nobody counts its rows."""
     if hasattr(X, "to_dask_array"):
-        for name, kind in getattr(X, "dtypes", {}).items() if X.ndim == 2 else []:
-            if kind.kind not in "fiub":
-                raise ValueError(f"column {name!r} holds {kind} and not numbers; {NAME_THEM}.")
-        names = np.array([str(name) for name in X.columns], dtype=object) if X.ndim == 2 else None
-        single = all(kind == np.float32 for kind in X.dtypes) if X.ndim == 2 else X.dtype == np.float32
-        X = X.astype(np.float32 if single else np.float64).to_dask_array(lengths=True)
-    if X.dtype.kind not in "fiub":
-        raise ValueError(f"X holds {X.dtype} and not numbers.")
-    if np.isnan(X.shape[0]):
-        X = X.compute_chunk_sizes()
+        kinds = list(X.dtypes) if X.ndim == 2 else [X.dtype]
+        X = X.astype(np.float32 if all(kind == np.float32 for kind in kinds) else np.float64).to_dask_array()
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    return (X.rechunk({1: -1}) if X.ndim == 2 else X), names
+    return X.rechunk({1: -1}) if X.ndim == 2 and len(X.chunks[1]) > 1 else X
 
 
-def _active_client() -> Any:
-    # Where distributed has not been imported, nobody has made a client.
-    distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return None
-    try:
-        return distributed.get_client()
-    except ValueError:
-        return None
+def _features(X: Any, choice: Choice) -> Any:
+    """The columns that are features, checked."""
+    if choice:
+        X = X[_chosen(X, choice)]
+    if X.ndim != 2 or X.shape[1] == 0:
+        raise ValueError(f"X must have rows and columns, got a Dask collection of shape {X.shape}.")
+    for name, kind in X.dtypes.items() if hasattr(X, "columns") else [(None, X.dtype)]:
+        if kind.kind not in "fiub":
+            raise ValueError(
+                f"X holds {kind} and not numbers."
+                if name is None
+                else f"column {name!r} holds {kind} and not numbers; {NAME_THEM}."
+            )
+    return X
 
 
-def _spill(array: Any, names: Any, key: Any, folder: str | os.PathLike[str] | None) -> ArrayRows:
-    scratch = Scratch(folder)
-    keys: Keys | None = None
-    file = MappedFile(scratch.path, np.dtype(array.dtype).str, array.shape)
-    start = 0
-    try:
-        for part in array.to_delayed().ravel():
-            block = part.compute()
-            check_finite(block)
-            file.write(start, block)
-            start += len(block)
-        for part in [] if key is None else key.to_delayed():
-            table = as_table(part.compute())
-            if table.num_rows:
-                keys = Keys(table.schema, folder) if keys is None else keys
-                keys.add(table)
-    except BaseException:
-        scratch.close()
-        if keys is not None:
-            keys.close()
-        raise
-    if keys is not None:
-        keys.finish()
-    return ArrayRows(file, feature_names=names, scratch=scratch, keys=keys)
-
-
-def _features(X: Any, choice: Choice) -> list[str]:
+def _chosen(X: Any, choice: Choice) -> list[str]:
     """The columns that were named, or all but the key and the weight."""
     if not hasattr(X, "columns") or X.ndim != 2:
         raise ValueError("columns, key and weight are names of columns, and X has none; give a Dask DataFrame.")
@@ -177,9 +233,18 @@ def _features(X: Any, choice: Choice) -> list[str]:
     )
 
 
-def _put(block: Any, start: int, keys: Any, *, function: Function, target: Target) -> None:
-    target.put(start, function(block), None if keys is None else as_table(keys))
+def _apply(function: Function, block: Any, weights: Any) -> Any:
+    return function(block, weights)
+
+
+def _put(function: Function, block: Any, start: int, keys: Any, target: Target) -> None:
+    put_rows(function, block, None if keys is None else as_table(keys), start, target)
 
 
 def _take(block: Any, indices: Any) -> Any:
     return np.asarray(block[indices])
+
+
+def _checked_length(block: Any) -> int:
+    check_finite(block)
+    return len(block)

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.blocks.dask_rows import is_dask, open_dask
-from evlearn.blocks.parquet import is_paths, open_parquet
+from evlearn.blocks.cluster import Cluster
+from evlearn.blocks.dask_rows import chunks_of, is_dask, open_dask
+from evlearn.blocks.parquet import copy_files, is_paths, list_files
+from evlearn.blocks.parts import PartRows
 from evlearn.blocks.rows import ArrayRows, Rows, as_numbers, check_finite
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.blocks.streams import is_stream, open_stream, open_table
-from evlearn.blocks.tables import make_choice, refuse_ids
+from evlearn.blocks.tables import Choice, make_choice, refuse_ids
 from evlearn.utils.progress import Count
 from evlearn.utils.typing import DataLike
+from evlearn.utils.validation import check_integer
 
 
 def open_rows(
@@ -25,6 +28,7 @@ def open_rows(
     weight: str | None = None,
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
+    block_rows: int | None = None,
 ) -> Rows:
     """Open data of any kind, and any size, to be read in blocks.
 
@@ -47,10 +51,14 @@ def open_rows(
     weight : str or None, default=None
         The column that says how much a sample counts, for methods whose ``fit`` takes ``sample_weight``.
     folder : str, path or None, default=None
-        Where Parquet files and iterables are copied to, as a memory map; None means the system's folder for
-        temporary files. Workers on other machines must be able to see it.
+        Where Parquet files and iterables are copied to, as a memory map; workers on other machines must be able to
+        see it. None means the system's folder for temporary files; and while a client of Dask is active, each of
+        its workers keeps parts of Parquet files on its own disk.
     n_jobs : int or None, default=None
         How many workers read Parquet files.
+    block_rows : int or None, default=None
+        How many rows a task has; None leaves it to the size of the data. Large blocks cost an engine less, small
+        ones spread better over many workers. The partitions of a Dask collection are its blocks.
 
     Returns
     -------
@@ -62,7 +70,7 @@ def open_rows(
     >>> import numpy as np
     >>> from evlearn.blocks import open_rows
     >>> with open_rows(np.eye(3) for _ in range(4)) as rows:
-    ...     print(rows.n_rows, rows.n_features, rows.map(lambda block, weights: block.shape))
+    ...     print(rows.n_rows, rows.n_features, list(rows.map(lambda block, weights: block.shape)))
     12 3 [(12, 3)]
     """
     choice = make_choice(columns, key, weight)
@@ -70,16 +78,24 @@ def open_rows(
         if choice:
             raise ValueError("X has been opened already; say columns, key and weight where it is opened first.")
         return X
+    if block_rows is not None:
+        check_integer("block_rows", block_rows, 1)
     if is_paths(X):
-        return open_parquet(X, choice, folder, n_jobs)
+        files, cluster = list_files(X, choice), Cluster.active()
+        if cluster is not None and folder is None:
+            return PartRows(files, cluster, block_rows)
+        return copy_files(files, folder, n_jobs, block_rows)
     if is_dask(X):
-        return open_dask(X, choice, folder)
+        cluster = Cluster.active()
+        if cluster is not None:
+            return open_dask(X, choice, cluster)
+        X = chunks_of(X, choice)
     if is_stream(X):
-        return open_stream(X, choice, folder)
+        return open_stream(X, choice, folder, block_rows)
     if choice:
-        return open_stream(X, choice, folder) if is_chunks(X) else open_table(X, choice, folder)
+        return (open_stream if is_chunks(X) else open_table)(X, choice, folder, block_rows)
     if is_chunks(X):
-        return _open_chunks(X, folder)
+        return _open_chunks(X, folder, block_rows)
     array = as_numbers(X)
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
@@ -91,7 +107,13 @@ def open_rows(
         array,
         feature_names=None if names is None else np.array([str(name) for name in names], dtype=object),
         folder=folder,
+        block_rows=block_rows,
     )
+
+
+def open_once(X: DataLike, n_jobs: int | None) -> Rows:
+    """Open data for a single pass: Parquet files are read as it goes, and not copied."""
+    return PartRows(list_files(X, Choice()), Cluster.active()) if is_paths(X) else open_rows(X, n_jobs=n_jobs)
 
 
 def is_elsewhere(X: Any) -> bool:
@@ -109,14 +131,14 @@ def is_chunks(X: Any) -> bool:
     )
 
 
-def _open_chunks(chunks: Any, folder: str | os.PathLike[str] | None) -> ArrayRows:
+def _open_chunks(chunks: Any, folder: str | os.PathLike[str] | None, block_rows: int | None) -> ArrayRows:
     """Copy chunk after chunk to a temporary file; the first decides on the precision, and on the columns."""
     scratch = Scratch(folder)
     n_rows, width, names = 0, None, None
     copied = Count("copy", "rows")
     dtype: np.dtype[Any] = np.dtype(np.float64)
     try:
-        with Path(scratch.path).open("wb") as file:
+        with scratch.filling(), Path(scratch.path).open("wb") as file:
             for chunk in chunks:
                 block = as_numbers(chunk)
                 if block.ndim != 2 or (width is not None and block.shape[1] != width) or block.shape[1] == 0:
@@ -144,7 +166,12 @@ def _open_chunks(chunks: Any, folder: str | os.PathLike[str] | None) -> ArrayRow
     file_of_rows = MappedFile(scratch.path, dtype.str, (n_rows, width))
     # As scikit-learn does: numbers of columns are no names.
     named = names is not None and all(isinstance(name, str) for name in names)
-    return ArrayRows(file_of_rows, feature_names=np.array(names, dtype=object) if named else None, scratch=scratch)
+    return ArrayRows(
+        file_of_rows,
+        feature_names=np.array(names, dtype=object) if named else None,
+        scratch=scratch,
+        block_rows=block_rows,
+    )
 
 
 def _names_of(X: Any) -> list[Any] | None:

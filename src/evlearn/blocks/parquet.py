@@ -6,24 +6,24 @@ parts.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
-from importlib import import_module
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 from joblib import delayed
 
-from evlearn.blocks.rows import ArrayRows, run_tasks
+from evlearn.blocks.rows import ArrayRows
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.blocks.tables import BATCH_ROWS, Choice, Keys, Layout
-from evlearn.blocks.targets import need_pyarrow
+from evlearn.utils.parallel import run_tasks
+from evlearn.utils.places import Place, is_url, need_pyarrow
 from evlearn.utils.progress import Count
 
-_URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
 _PATTERN = re.compile(r"[*?\[]")
 _ENDINGS = (".parquet", ".pq")
 
@@ -34,8 +34,76 @@ def is_paths(X: Any) -> bool:
     return all(isinstance(one, (str, os.PathLike)) for one in (X if several else [X]))
 
 
-def open_parquet(X: Any, choice: Choice, folder: str | os.PathLike[str] | None, n_jobs: int | None) -> ArrayRows:
-    """Rows of Parquet files, or of all Parquet files of folders, in the order of their names."""
+@dataclass(frozen=True)
+class Piece:
+    """Row groups of a Parquet file that are read together.
+
+    Attributes
+    ----------
+    file : str
+        What errors call the file.
+    fragment : pyarrow fragment
+        The row groups.
+    first : int
+        The row of the file at which they begin.
+    n_rows : int
+        How many rows they have.
+    """
+
+    file: str
+    fragment: Any
+    first: int
+    n_rows: int
+
+    def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, Any]]:
+        """Some rows after the other: how many came before, and the batch."""
+        done = 0
+        batches = self.fragment.to_batches(columns=list(columns), batch_size=BATCH_ROWS)
+        while True:
+            with _explaining(self.fragment.path):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield done, batch
+            done += len(batch)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Parquet files that are one table.
+
+    Attributes
+    ----------
+    pieces : list of Piece
+        Their row groups, in order.
+    layout : Layout
+        How they become numbers.
+    key_schema : pyarrow schema or None
+        The columns that say who the samples are.
+    """
+
+    pieces: list[Piece]
+    layout: Layout
+    key_schema: Any
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return sum(piece.n_rows for piece in self.pieces)
+
+    @property
+    def identity(self) -> str:
+        """A short name for the numbers, by names, sizes and times of the files; "" where these are not known."""
+        files = list(dict.fromkeys(piece.fragment.path for piece in self.pieces))
+        found = self.pieces[0].fragment.filesystem.get_file_info(files)
+        known = [(one.path, one.size, one.mtime_ns) for one in found]
+        if not all(all(one) for one in known):
+            return ""
+        return sha256(repr((known, self.layout)).encode()).hexdigest()[:16]
+
+
+def list_files(X: Any, choice: Choice) -> Files:
+    """Parquet files, or all Parquet files of folders, in the order of their names."""
     fragments: list[Any] = []
     for path in X if isinstance(X, (list, tuple)) else [X]:
         dataset = open_dataset(path)
@@ -44,65 +112,65 @@ def open_parquet(X: Any, choice: Choice, folder: str | os.PathLike[str] | None, 
             fragments += [one for one in dataset.get_fragments() if one.metadata.num_rows]
     if not fragments:
         raise ValueError(f"{X!r} has no rows.")
-    return copy_fragments(fragments, choice, folder, n_jobs)
-
-
-def copy_fragments(
-    fragments: list[Any], choice: Choice, folder: str | os.PathLike[str] | None, n_jobs: int | None
-) -> ArrayRows:
-    """Rows of Parquet files, in the order given."""
     files = _files_of(fragments)
     schemas = [(file, fragment.physical_schema) for file, fragment in zip(files, fragments, strict=True)]
     layout = Layout.of(schemas, choice, lambda names: fragments[0].head(BATCH_ROWS, columns=names))
-    parts = [part for file, fragment in zip(files, fragments, strict=True) for part in _parts(file, fragment)]
-    starts = np.cumsum([0, *(part.n_rows for part in parts)])
-    n_rows = int(starts[-1])
+    pieces = [piece for file, fragment in zip(files, fragments, strict=True) for piece in _pieces(file, fragment)]
+    return Files(pieces, layout, _key_schema(schemas, choice) if choice.key else None)
+
+
+def copy_files(
+    files: Files, folder: str | os.PathLike[str] | None, n_jobs: int | None, block_rows: int | None
+) -> ArrayRows:
+    """Rows of Parquet files, copied to a memory map."""
+    layout, choice = files.layout, files.layout.choice
+    starts = np.cumsum([0, *(piece.n_rows for piece in files.pieces)])
     made: list[Any] = []
     try:
-        made.append(scratch := Scratch(folder))
-        rows = MappedFile(scratch.path, layout.dtype.str, (n_rows, layout.n_features))
+        n_bytes = files.n_rows * layout.n_features * layout.dtype.itemsize
+        made.append(scratch := Scratch(folder, n_bytes, "" if choice.others else files.identity))
+        rows = MappedFile(scratch.path, layout.dtype.str, (files.n_rows, layout.n_features))
         weights = keys = None
         if choice.weight is not None:
             made.append(second := Scratch(folder))
-            column = MappedFile(second.path, "<f8", (n_rows, 1))
+            column = MappedFile(second.path, "<f8", (files.n_rows, 1))
             weights = ArrayRows(column, scratch=second)
         if choice.key:
-            made.append(keys := Keys(_key_schema(schemas, choice), folder))
+            made.append(keys := Keys(files.key_schema, folder))
         tasks = [
-            delayed(_spill)(part, layout, rows, None if weights is None else column, int(start))
-            for part, start in zip(parts, starts[:-1], strict=True)
+            delayed(_spill)(piece, layout, rows, None if weights is None else column, int(start))
+            for piece, start in zip(files.pieces, starts[:-1], strict=True)
         ]
-        copied = Count("copy", "rows", n_rows)
-        for part, _ in zip(parts, run_tasks(tasks, n_jobs), strict=True):
-            copied.add(part.n_rows)
+        if not scratch.whole:
+            copied = Count("copy", "rows", files.n_rows)
+            with scratch.filling():
+                for piece, _ in zip(files.pieces, run_tasks(tasks, n_jobs), strict=True):
+                    copied.add(piece.n_rows)
         if keys is not None:
-            for fragment in fragments:
-                for batch in fragment.to_batches(columns=list(choice.key), batch_size=BATCH_ROWS):
+            for piece in files.pieces:
+                for _, batch in piece.batches(choice.key):
                     keys.add(batch)
             keys.finish()
     except BaseException:
         for one in made:
             one.close()
         raise
-    return ArrayRows(rows, feature_names=layout.feature_names, scratch=scratch, keys=keys, weights=weights)
+    return ArrayRows(
+        rows,
+        feature_names=layout.feature_names,
+        scratch=scratch,
+        keys=keys,
+        weights=weights,
+        block_rows=block_rows,
+    )
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Row groups of a file that are read together."""
-
-    file: str
-    fragment: Any
-    first: int
-    n_rows: int
-
-
-def _parts(file: str, fragment: Any) -> Iterator[_Part]:
+def _pieces(file: str, fragment: Any) -> Iterator[Piece]:
     first = 0
     for part in fragment.split_by_row_group():
         # Not count_rows(), which counts the whole file.
         n_rows = sum(group.num_rows for group in part.row_groups)
-        yield _Part(file, part, first, n_rows)
+        yield Piece(file, part, first, n_rows)
         first += n_rows
 
 
@@ -126,9 +194,9 @@ def open_dataset(path: str | os.PathLike[str]) -> Any:
     """The Parquet files of a path, as a dataset of pyarrow."""
     pyarrow = need_pyarrow()
     filesystem, found = None, os.fspath(path)
-    if _URL.match(found):
-        filesystem, found = _filesystem(found)
-        files = _remote_files(filesystem, found)
+    if is_url(path):
+        place = Place(path)
+        filesystem, files = place.filesystem, _remote_files(place.filesystem, place.path)
     else:
         files = _local_files(found)
     if files is None:
@@ -147,20 +215,6 @@ def _local_files(path: str) -> list[str] | None:
     if not places:
         return None
     return [str(file) for place in places for file in ([place] if place.is_file() else _files(place))]
-
-
-def _filesystem(url: str) -> tuple[Any, str]:
-    """Where a URL leads, and the path there: by pyarrow, or else by fsspec, which knows more kinds."""
-    pyarrow = need_pyarrow()
-    try:
-        filesystem, path = pyarrow.fs.FileSystem.from_uri(url)
-        return filesystem, str(path)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
-        try:
-            other, path = import_module("fsspec").core.url_to_fs(url)
-        except (ImportError, ValueError) as reason:
-            raise ValueError(f"X is the URL {url!r}, which cannot be read: {error}; {reason}.") from reason
-    return pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(other)), str(path)
 
 
 def _remote_files(filesystem: Any, path: str) -> list[str] | None:
@@ -193,19 +247,12 @@ def _files(folder: Path) -> list[Path]:
     )
 
 
-def _spill(part: _Part, layout: Layout, rows: MappedFile, weights: MappedFile | None, start: int) -> None:
-    wanted = [*layout.columns, *([] if weights is None else [layout.choice.weight])]
-    batches = part.fragment.to_batches(columns=wanted, batch_size=BATCH_ROWS)
-    done = 0
-    while True:
-        with _explaining(part.fragment.path):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        rows.write(start + done, layout.numbers(batch, part.file, part.first + done))
+def _spill(piece: Piece, layout: Layout, rows: MappedFile, weights: MappedFile | None, start: int) -> None:
+    wanted = [*layout.columns, *([] if weights is None else [str(layout.choice.weight)])]
+    for done, batch in piece.batches(wanted):
+        rows.write(start + done, layout.numbers(batch, piece.file, piece.first + done))
         if weights is not None:
-            weights.write(start + done, layout.weights(batch, part.file, part.first + done))
-        done += len(batch)
+            weights.write(start + done, layout.weights(batch, piece.file, piece.first + done))
 
 
 @contextmanager

@@ -3,20 +3,25 @@
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 
 from evlearn.blocks.scratch import MappedFile, Scratch, spill
 from evlearn.blocks.tables import Keys
 from evlearn.blocks.targets import Target
-from evlearn.utils.chunks import task_slices
+from evlearn.utils.chunks import row_blocks, task_slices
+from evlearn.utils.parallel import run_tasks
 from evlearn.utils.typing import IntArray
 
 Function = Callable[..., Any]
+# Rows whose results are in memory at a time, when they are written.
+_WRITTEN_ROWS = 1 << 20
 _LOCK = threading.Lock()
 
 
@@ -66,8 +71,30 @@ class Rows(ABC):
         """
 
     @abstractmethod
-    def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> list[Any]:
+    def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> Iterator[Any]:
         """Call ``function(block, weights of the block)`` for all blocks.
+
+        Parameters
+        ----------
+        function : callable
+            What to call. It may run in another process.
+        weights : object or None, default=None
+            What `align` returned.
+        n_jobs : int or None, default=None
+            How many workers; see joblib. Not used where Dask holds the rows.
+
+        Yields
+        ------
+        object
+            The results, in the order of the blocks, each when those before it are there too. Nothing is called
+            before the first is asked for.
+        """
+
+    def add(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> Any:
+        """Call ``function(block, weights of the block)`` for all blocks, and add up the results.
+
+        The order of the sum depends on the blocks alone, so that its last bits do too. A result is added when it
+        is there, and not kept.
 
         Parameters
         ----------
@@ -80,9 +107,10 @@ class Rows(ABC):
 
         Returns
         -------
-        list
-            The results, in the order of the blocks.
+        object
+            The sum.
         """
+        return reduce(add, self.map(function, weights, n_jobs=n_jobs))
 
     @abstractmethod
     def write(self, function: Function, target: Target, *, n_jobs: int | None = None) -> None:
@@ -149,6 +177,8 @@ class ArrayRows(Rows):
         The columns that say who the samples are.
     weights : ArrayRows or None, default=None
         How much each sample counts, as a column.
+    block_rows : int or None, default=None
+        How many rows a block has; None leaves it to the size of the data.
     """
 
     def __init__(
@@ -161,6 +191,7 @@ class ArrayRows(Rows):
         has_gaps: bool = False,
         keys: Keys | None = None,
         weights: "ArrayRows | None" = None,
+        block_rows: int | None = None,
     ) -> None:
         self.has_gaps = has_gaps
         self.keys = keys
@@ -172,6 +203,7 @@ class ArrayRows(Rows):
         self._source = source
         self._scratch = scratch
         self._folder = folder
+        self._block_rows = block_rows
 
     def read(self, start: int, stop: int) -> Any:
         """Rows from `start` to `stop`.
@@ -205,7 +237,7 @@ class ArrayRows(Rows):
         """
         return ArrayRows(np.ascontiguousarray(weights, dtype=self.dtype)[:, None], folder=self._folder)
 
-    def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> list[Any]:
+    def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> Iterator[Any]:
         """Call ``function(block, weights of the block)`` for all blocks, by joblib's active backend or threads.
 
         Parameters
@@ -217,12 +249,12 @@ class ArrayRows(Rows):
         n_jobs : int or None, default=None
             How many workers; see joblib.
 
-        Returns
-        -------
-        list
-            The results, in the order of the blocks.
+        Yields
+        ------
+        object
+            The results, in the order of the blocks, each when those before it are there too.
         """
-        return run_tasks([delayed(_apply)(function, self, weights, block) for block in self._tasks()], n_jobs)
+        yield from run_tasks([delayed(_apply)(function, self, weights, block) for block in self._tasks()], n_jobs)
 
     def write(self, function: Function, target: Target, *, n_jobs: int | None = None) -> None:
         """Call ``function(block)`` for all blocks and put the results, which have as many rows, where they belong.
@@ -236,7 +268,8 @@ class ArrayRows(Rows):
         n_jobs : int or None, default=None
             How many workers.
         """
-        run_tasks([delayed(_put)(function, self, target, block) for block in self._tasks()], n_jobs)
+        for _ in run_tasks([delayed(_put)(function, self, target, block) for block in self._tasks()], n_jobs):
+            pass
 
     def take(self, indices: IntArray) -> Any:
         """Some rows, in memory.
@@ -272,6 +305,8 @@ class ArrayRows(Rows):
         return state
 
     def _tasks(self) -> list[slice]:
+        if self._block_rows is not None:
+            return list(row_blocks(self.n_rows, self._block_rows))
         return task_slices(self.n_rows, self.n_features * self.dtype.itemsize)
 
     def _to_file(self) -> MappedFile:
@@ -303,20 +338,18 @@ def check_finite(block: Any, weights: Any = None) -> None:
         )
 
 
-def run_tasks(tasks: list[Any], n_jobs: int | None) -> list[Any]:
-    """Run tasks by joblib's active backend, or by threads."""
-    if len(tasks) == 1:  # of small data, and of samples: nobody is waiting for a second one
-        function, arguments, named = tasks[0]
-        return [function(*arguments, **named)]
-    # Tasks are few and large: one by one and all at once, or an engine would leave workers without work.
-    return list(Parallel(n_jobs=n_jobs, prefer="threads", batch_size=1, pre_dispatch="all")(tasks))
-
-
 def _apply(function: Function, rows: ArrayRows, weights: ArrayRows | None, block: slice) -> Any:
     own = None if weights is None else weights.read(block.start, block.stop)[:, 0]
     return function(rows.read(block.start, block.stop), own)
 
 
+def put_rows(function: Function, rows: Any, keys: Any, start: int, target: Target) -> None:
+    """Write what a function makes of rows, some at a time, with their keys, which are a table of Arrow or None."""
+    for some in row_blocks(len(rows), _WRITTEN_ROWS):
+        own = None if keys is None else keys.slice(some.start, some.stop - some.start)
+        target.put(start + some.start, function(rows[some]), own)
+
+
 def _put(function: Function, rows: ArrayRows, target: Target, block: slice) -> None:
     keys = None if rows.keys is None else rows.keys.read(block.start, block.stop)
-    target.put(block.start, function(rows.read(block.start, block.stop)), keys)
+    put_rows(function, rows.read(block.start, block.stop), keys, block.start, target)

@@ -1,8 +1,12 @@
 """Matrices in files that every process can open by name."""
 
+import errno
 import os
+import shutil
 import tempfile
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.leftovers import hold, remove, sweep
 
 
 @dataclass(frozen=True)
@@ -55,18 +60,78 @@ class MappedFile:
 
 
 class Scratch:
-    """A temporary file that goes when its owner does."""
+    """A temporary file that goes when its owner does, or when the next is made after its owner was killed.
 
-    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+    Parameters
+    ----------
+    folder : str, path or None
+        Where the file is; None means the system's folder for temporary files.
+    n_bytes : int, default=0
+        How large it will be, if that is known.
+    identity : str, default=""
+        What it will hold, if that is known. Who is to make a file that a killed process has made already takes
+        that one, and finds `whole` true.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None, n_bytes: int = 0, identity: str = "") -> None:
         if folder is not None and not Path(folder).is_dir():
             raise FileNotFoundError(f"folder {str(folder)!r} does not exist; make it first.")
-        handle, self.path = tempfile.mkstemp(prefix="evlearn-", suffix=".rows", dir=folder)
-        os.close(handle)
+        self._folder, self._n_bytes = str(folder or tempfile.gettempdir()), n_bytes
+        prefix = f"evlearn-{identity}-" if identity else "evlearn-"
+        left = self._left(prefix) if identity else None
+        self.whole = left is not None
+        sweep(self._folder, "evlearn-*.rows")
+        if left is None:
+            check_room(self._folder, n_bytes)
+        self.path = left or _make(self._folder, prefix)
         self._finalizer = weakref.finalize(self, _remove, self.path, os.getpid())
+
+    @contextmanager
+    def filling(self) -> Iterator[None]:
+        """While the file is written: a disk that is full is an error that says so; and then it is whole."""
+        with telling(self._folder):
+            yield
+            if self._n_bytes:
+                # One byte more than the rows have, which no file has that is not whole.
+                os.truncate(self.path, self._n_bytes + 1)
+        self.whole = True
 
     def close(self) -> None:
         """Remove the file now."""
         self._finalizer()
+
+    def _left(self, prefix: str) -> str | None:
+        for path in map(str, Path(self._folder).glob(f"{prefix}*.rows")):
+            if os.path.getsize(path) == self._n_bytes + 1 and hold(path):
+                return path
+        return None
+
+
+def check_room(folder: str | os.PathLike[str], n_bytes: int) -> None:
+    """Raise unless a disk has so much room: before it is written, and not after hours."""
+    free = shutil.disk_usage(folder).free
+    if n_bytes > free:
+        raise OSError(
+            errno.ENOSPC, _no_room(folder, f"{n_bytes / 1e9:.2f} GB are needed, {free / 1e9:.2f} GB free")
+        )
+
+
+@contextmanager
+def telling(folder: str) -> Iterator[None]:
+    """Let a disk that is full be an error that names the folder, and says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENOSPC or folder in str(error):
+            raise
+        raise OSError(errno.ENOSPC, _no_room(folder, "it is full")) from error
+
+
+def _no_room(folder: str | os.PathLike[str], how: str) -> str:
+    return (
+        f"the folder {os.fspath(folder)} has no room for a temporary copy of X ({how}). Make room, or name "
+        "another folder: open_rows(X, folder=...)"
+    )
 
 
 def spill(array: Any, folder: str | os.PathLike[str] | None) -> tuple[Scratch, MappedFile]:
@@ -79,14 +144,22 @@ def spill(array: Any, folder: str | os.PathLike[str] | None) -> tuple[Scratch, M
     MappedFile
         The matrix in it.
     """
-    scratch = Scratch(folder)
-    with open(scratch.path, "wb") as file:
+    scratch = Scratch(folder, array.nbytes)
+    with scratch.filling(), open(scratch.path, "wb") as file:
         for block in row_blocks(len(array)):
             file.write(np.ascontiguousarray(array[block]).data)
     return scratch, MappedFile(scratch.path, array.dtype.str, array.shape)
 
 
+def _make(folder: str, prefix: str) -> str:
+    while True:
+        handle, path = tempfile.mkstemp(prefix=prefix, suffix=".rows", dir=folder)
+        os.close(handle)
+        if hold(path):  # or somebody has swept it already
+            return path
+
+
 def _remove(path: str, owner: int) -> None:
     # A process that was forked inherits the finalizer, but not the file.
     if os.getpid() == owner:
-        Path(path).unlink(missing_ok=True)
+        remove(path)

@@ -10,7 +10,7 @@ import numpy as np
 from evlearn.blocks.rows import ArrayRows
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.blocks.tables import BATCH_ROWS, Choice, Keys, Layout
-from evlearn.blocks.targets import need_pyarrow
+from evlearn.utils.places import need_pyarrow
 from evlearn.utils.progress import Count
 
 
@@ -21,7 +21,9 @@ def is_stream(X: Any) -> bool:
     return any(hasattr(X, one) for one in streams) and not any(hasattr(X, one) for one in frames)
 
 
-def open_stream(X: Any, choice: Choice, folder: str | os.PathLike[str] | None) -> ArrayRows:
+def open_stream(
+    X: Any, choice: Choice, folder: str | os.PathLike[str] | None, block_rows: int | None = None
+) -> ArrayRows:
     """Copy batch after batch to temporary files."""
     made: list[Any] = []
     layout: Layout | None = None
@@ -31,6 +33,7 @@ def open_stream(X: Any, choice: Choice, folder: str | os.PathLike[str] | None) -
         made.append(scratch := Scratch(folder))
         made.append(second := Scratch(folder))
         with ExitStack() as stack:
+            stack.enter_context(scratch.filling())
             file = stack.enter_context(open(scratch.path, "wb"))
             column = stack.enter_context(open(second.path, "wb"))
             for batch in _batches(X):
@@ -68,10 +71,13 @@ def open_stream(X: Any, choice: Choice, folder: str | os.PathLike[str] | None) -
         scratch=scratch,
         keys=keys,
         weights=None if choice.weight is None else weights,
+        block_rows=block_rows,
     )
 
 
-def open_table(X: Any, choice: Choice, folder: str | os.PathLike[str] | None) -> ArrayRows:
+def open_table(
+    X: Any, choice: Choice, folder: str | os.PathLike[str] | None, block_rows: int | None = None
+) -> ArrayRows:
     """Rows of a frame in memory, which stay there."""
     table = as_table(X)
     layout = Layout.of([("X", table.schema)], choice, table.select)
@@ -84,7 +90,14 @@ def open_table(X: Any, choice: Choice, folder: str | os.PathLike[str] | None) ->
         keys = Keys(chosen.schema, folder)
         keys.add(chosen)
         keys.finish()
-    return ArrayRows(numbers, feature_names=layout.feature_names, folder=folder, keys=keys, weights=weights)
+    return ArrayRows(
+        numbers,
+        feature_names=layout.feature_names,
+        folder=folder,
+        keys=keys,
+        weights=weights,
+        block_rows=block_rows,
+    )
 
 
 def _batches(X: Any) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evlearn.blocks.scratch import Scratch
-from evlearn.blocks.targets import need_pyarrow
+from evlearn.utils.places import need_pyarrow
 
 #: Rows that are read at a time, and from which it is told whether a column only numbers the samples.
 BATCH_ROWS = 1 << 16

@@ -1,10 +1,11 @@
 """Where results of many rows go: memory, a NumPy file, or a folder of Parquet files."""
 
+import math
 import os
-import shutil
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,16 @@ import numpy as np
 
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.utils.files import check_folder, make_temporary, take_name
+from evlearn.utils.leftovers import let_go, remove
+from evlearn.utils.places import Place, is_url, need_pyarrow
 
 _LOCK = threading.Lock()
 
 
 class Target(ABC):
     """A matrix to be filled block by block, by one process or several."""
+
+    in_memory = False
 
     @abstractmethod
     def put(self, start: int, values: Any, keys: Any = None) -> None:
@@ -35,7 +40,9 @@ class Target(ABC):
 class MemoryTarget(Target):
     """An array in memory. Should tasks run in other processes, they fill a temporary file instead."""
 
-    def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
+    in_memory = True
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         self._array: Any = np.empty(shape, dtype)
         self._file: MappedFile | None = None
         self._scratch: Scratch | None = None
@@ -50,7 +57,7 @@ class MemoryTarget(Target):
     def finish(self) -> Any:
         """Say that all rows are there."""
         if self._file is not None:
-            self._array[...] = self._file.read(0, len(self._array))
+            self._array[...] = self._file.read(0, len(self._array)).reshape(self._array.shape)
         self.abandon()
         return self._array
 
@@ -70,7 +77,7 @@ class MemoryTarget(Target):
 class NpyTarget(Target):
     """A NumPy file, which is read back as a memory map. It has its name only once it is whole."""
 
-    def __init__(self, path: str | os.PathLike[str], shape: tuple[int, int], dtype: Any) -> None:
+    def __init__(self, path: str | os.PathLike[str], shape: tuple[int, ...], dtype: Any) -> None:
         self._path = check_folder(path)
         self._temporary = make_temporary(self._path)
         try:
@@ -78,7 +85,7 @@ class NpyTarget(Target):
         except BaseException:
             self.abandon()
             raise
-        self._file = MappedFile(self._temporary, array.dtype.str, shape, array.offset)
+        self._file = MappedFile(self._temporary, array.dtype.str, _matrix(shape), array.offset)
 
     def put(self, start: int, values: Any, keys: Any = None) -> None:
         """Write some rows."""
@@ -91,7 +98,7 @@ class NpyTarget(Target):
 
     def abandon(self) -> None:
         """Remove what has been written."""
-        Path(self._temporary).unlink(missing_ok=True)
+        remove(self._temporary)
 
 
 class ParquetTarget(Target):
@@ -108,38 +115,68 @@ class ParquetTarget(Target):
         """Write some rows."""
         if len(values) == 0:  # a file of its name may be that of the rows that follow
             return
-        pyarrow = need_pyarrow()
-        columns = [*([] if keys is None else keys.columns), *np.ascontiguousarray(values.T)]
-        names = [*([] if keys is None else keys.column_names), *self._columns]
-        table = pyarrow.table(columns, names=names)
         # A task that an engine runs twice, because a worker died, writes the same file twice.
         name = f"part-{start:012d}.parquet"
         temporary = Path(self._temporary, f".{name}.{os.getpid()}")
-        # Numbers that hardly repeat: looking for those that do would take most of the time, and more room.
-        pyarrow.parquet.write_table(table, temporary, use_dictionary=False)
+        _write_table(_table(self._columns, values, keys), temporary)
         temporary.replace(Path(self._temporary, name))
 
-    def finish(self) -> Path:
+    def finish(self) -> Any:
         """Say that all rows are there."""
+        let_go(self._temporary)
         os.rename(self._temporary, self._path)
         return self._path
 
     def abandon(self) -> None:
         """Remove what has been written."""
-        shutil.rmtree(self._temporary, ignore_errors=True)
+        remove(self._temporary)
 
 
-def make_target(
-    out: str | os.PathLike[str] | None, shape: tuple[int, int], dtype: Any, columns: Sequence[str]
-) -> Target:
-    """The target that the parameter `out` of a prediction stands for."""
+class UrlTarget(Target):
+    """A folder of Parquet files in an object store, which knows no other names: whole once it has ``_SUCCESS``."""
+
+    def __init__(self, url: str | os.PathLike[str], columns: Sequence[str]) -> None:
+        self._url, self._columns = os.fspath(url), list(columns)
+
+    def put(self, start: int, values: Any, keys: Any = None) -> None:
+        """Write some rows."""
+        if len(values) == 0:
+            return
+        content = BytesIO()
+        _write_table(_table(self._columns, values, keys), content)
+        Place(self._url).write(content.getvalue(), f"part-{start:012d}.parquet")
+
+    def finish(self) -> Any:
+        """Say that all rows are there."""
+        Place(self._url).write(b"", "_SUCCESS")
+        return self._url
+
+    def abandon(self) -> None:
+        """Remove what has been written."""
+        Place(self._url).remove()
+
+
+def make_target(out: str | os.PathLike[str] | None, n_rows: int, columns: Any, dtype: Any) -> Target:
+    """The target that the parameter `out` of a prediction means: columns of these names, or one of clusters."""
+    shape = (n_rows,) if columns is None else (n_rows, len(columns))
     if out is None:
         return MemoryTarget(shape, dtype)
     check_out(out)
     if Path(out).suffix == ".npy":
         return NpyTarget(out, shape, dtype)
-    need_pyarrow()
-    return ParquetTarget(out, columns)
+    names = ["cluster"] if columns is None else list(columns)
+    return UrlTarget(out, names) if is_url(out) else ParquetTarget(out, names)
+
+
+def _table(columns: list[str], values: Any, keys: Any) -> Any:
+    own = np.ascontiguousarray(np.atleast_2d(values.T))
+    names = [*([] if keys is None else keys.column_names), *columns]
+    return need_pyarrow().table([*([] if keys is None else keys.columns), *own], names=names)
+
+
+def _write_table(table: Any, where: Any) -> None:
+    # Numbers that hardly repeat: looking for those that do would take most of the time, and more room.
+    need_pyarrow().parquet.write_table(table, where, use_dictionary=False)
 
 
 def check_out(out: Any, name: str = "out") -> None:
@@ -148,8 +185,12 @@ def check_out(out: Any, name: str = "out") -> None:
         return
     if not isinstance(out, (str, os.PathLike)) or Path(out).suffix not in (".npy", ".parquet"):
         raise ValueError(f"{name} must be None or a path that ends in .npy or .parquet, got {out!r}.")
-    if "://" in os.fspath(out):
-        raise ValueError(f"{name} must be a path, and {out!r} is a URL; write to a folder and copy it there.")
+    if is_url(out):
+        if not os.fspath(out).endswith(".parquet"):
+            raise ValueError(f"{name}={out!r} is a URL, where only Parquet files can go; let it end in .parquet.")
+        if Place(out).exists():
+            raise FileExistsError(f"{name}: {out} exists already; remove it or choose another name.")
+        return
     path = Path(out).absolute()
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{name}: the folder of {path} does not exist; make it first.")
@@ -161,24 +202,11 @@ def check_out(out: Any, name: str = "out") -> None:
         need_pyarrow()
 
 
-def need_pyarrow() -> Any:
-    """pyarrow, or an error that says how to install it."""
-    try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.dataset
-        import pyarrow.fs
-        import pyarrow.ipc
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(
-            "Parquet files and columns by name need pyarrow; install it with: "
-            "pip install 'evidential-learn[distributed]'."
-        ) from error
-    return pyarrow
-
-
-def _sized(path: str, dtype: Any, shape: tuple[int, int]) -> MappedFile:
-    file = MappedFile(path, np.dtype(dtype).str, shape)
-    os.truncate(path, shape[0] * shape[1] * np.dtype(dtype).itemsize)
+def _sized(path: str, dtype: Any, shape: tuple[int, ...]) -> MappedFile:
+    file = MappedFile(path, np.dtype(dtype).str, _matrix(shape))
+    os.truncate(path, math.prod(shape) * np.dtype(dtype).itemsize)
     return file
+
+
+def _matrix(shape: tuple[int, ...]) -> tuple[int, int]:
+    return (shape[0], shape[1] if len(shape) > 1 else 1)

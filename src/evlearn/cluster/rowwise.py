@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from evlearn.belief import FocalSets
 from evlearn.blocks import ArrayRows, Rows, open_rows
 from evlearn.blocks.dask_rows import DaskRows
-from evlearn.blocks.open import is_elsewhere
+from evlearn.blocks.open import is_elsewhere, open_once
 from evlearn.blocks.sparse import SparseBlock, SparseRows, with_length
 from evlearn.blocks.targets import check_out, make_target
 from evlearn.cluster.base import EvidentialClusterer
@@ -23,7 +23,7 @@ from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.files import naming
-from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.parallel import keeping_workers, one_blas_thread
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import BoolArray, DaskLike, DataLike, FloatArray, IntArray, PathLike
 from evlearn.utils.validation import check_flag
@@ -114,23 +114,29 @@ class RowwiseClusterer(EvidentialClusterer):
         return with_names_of(X, found) if isinstance(found, CredalPartition) and not is_elsewhere(X) else found
 
     @overload
-    def predict(self, X: DaskLike) -> Any: ...
+    def predict(self, X: DaskLike, *, out: PathLike | None = None) -> Any: ...
     @overload
-    def predict(self, X: DataLike) -> IntArray: ...
-    def predict(self, X: DataLike) -> Any:
+    def predict(self, X: DataLike, *, out: None = None) -> IntArray: ...
+    @overload
+    def predict(self, X: DataLike, *, out: PathLike) -> IntArray | Path: ...
+    def predict(self, X: DataLike, *, out: PathLike | None = None) -> Any:
         """The most plausible cluster of each sample, also of outliers: ask `predict_mass` who they are.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
             The samples; any kind of data that `fit` takes.
+        out : str, path or None, default=None
+            Where the cluster numbers go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
+            ``.parquet`` for a folder of Parquet files.
 
         Returns
         -------
-        ndarray of int of shape (n_samples,)
-            Cluster numbers; a Dask array, not computed yet, if X is a Dask collection on a cluster.
+        ndarray of int of shape (n_samples,), Path or dask collection
+            Cluster numbers; the folder if `out` is one of Parquet files; if X is a Dask collection on a cluster
+            and `out` is None, a Dask array or a Series with its index, not computed yet.
         """
-        return self._view(X, "to_hard", np.intp)
+        return self._view(X, "to_hard", np.intp if out is None else np.int32, out=out)
 
     @overload
     def predict_proba(self, X: DaskLike) -> Any: ...
@@ -227,11 +233,15 @@ class RowwiseClusterer(EvidentialClusterer):
     def _opened(self, X: Any, *, reset: bool) -> Iterator[Rows]:
         """Rows of X, with temporary files for as long as they are needed."""
         elsewhere = is_elsewhere(X)
-        rows = open_rows(X, n_jobs=self.n_jobs) if elsewhere else _rows_of(self._read(X, reset=reset))
+        if elsewhere:
+            rows = open_rows(X, n_jobs=self.n_jobs) if reset else open_once(X, self.n_jobs)
+        else:
+            rows = _rows_of(self._read(X, reset=reset))
         try:
             if elsewhere:
                 _check_features(self, rows, reset)
-            yield rows
+            with keeping_workers():
+                yield rows
         finally:
             if rows is not X:
                 rows.close()
@@ -291,18 +301,8 @@ class RowwiseClusterer(EvidentialClusterer):
 
     def _masses(self, rows: Rows, out: PathLike | None) -> Any:
         model = self._model_for(rows)
-        shape = (len(rows), len(model.focal_sets))
-        if isinstance(rows, DaskRows) and out is None:
-            return rows.lazy(model.assign, shape[1], rows.dtype)
-        with nullcontext() if out is None else naming(out):
-            target = make_target(out, shape, rows.dtype, model.focal_sets.labels)
-            try:
-                rows.write(model.assign, target, n_jobs=self.n_jobs)
-                masses = target.finish()
-            except BaseException:
-                target.abandon()
-                raise
-        if isinstance(masses, Path):
+        masses = self._mapped(rows, model.assign, model.focal_sets.labels, rows.dtype, out)
+        if not isinstance(masses, np.ndarray):  # a folder, or what Dask has not computed yet
             return masses
         names = rows.keys.names() if out is None and rows.keys is not None else None
         return CredalPartition(masses, model.focal_sets, names, validate=False)
@@ -311,18 +311,33 @@ class RowwiseClusterer(EvidentialClusterer):
         """The model; for rows with gaps the one that knows what to make of these."""
         return GapModel(self._model, self._known_gaps()) if rows.has_gaps else self._model
 
-    def _view(self, X: Any, method: str, dtype: Any, rule: Any = "plausibility") -> Any:
+    def _view(
+        self, X: Any, method: str, dtype: Any, rule: Any = "plausibility", out: PathLike | None = None
+    ) -> Any:
         check_is_fitted(self)
+        check_out(out)
         with one_blas_thread(), self._opened(X, reset=False) as rows:
-            return self._viewed(rows, method, dtype, rule)
+            return self._viewed(rows, method, dtype, rule, out)
 
-    def _viewed(self, rows: Rows, method: str, dtype: Any, rule: Any = "plausibility") -> Any:
+    def _viewed(
+        self, rows: Rows, method: str, dtype: Any, rule: Any = "plausibility", out: PathLike | None = None
+    ) -> Any:
         view = _View(self._model_for(rows), method, rule)
-        if isinstance(rows, DaskRows):
-            n_columns = None if method == "to_hard" else self.focal_sets_.frame_size
-            return rows.lazy(view, n_columns, rows.dtype if dtype is None else dtype)
-        parts = np.concatenate(rows.map(view, n_jobs=self.n_jobs))
-        return parts if dtype is None else parts.astype(dtype, copy=False)
+        columns = None if method == "to_hard" else self.focal_sets_.frame
+        return self._mapped(rows, view, columns, rows.dtype if dtype is None else dtype, out)
+
+    def _mapped(self, rows: Rows, function: Any, columns: Any, dtype: Any, out: PathLike | None = None) -> Any:
+        """What a function makes of all rows: columns of these names, or one number for each row."""
+        if isinstance(rows, DaskRows) and out is None:
+            return rows.lazy(function, columns, dtype)
+        with nullcontext() if out is None else naming(out):
+            target = make_target(out, len(rows), columns, dtype)
+            try:
+                rows.write(function, target, n_jobs=self.n_jobs)
+                return target.finish()
+            except BaseException:
+                target.abandon()
+                raise
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from evlearn.blocks.targets import need_pyarrow
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.verdict import distinct
 from evlearn.utils.files import replacing
+from evlearn.utils.places import need_pyarrow
 from evlearn.utils.spreadsheets import harmless
 from evlearn.utils.typing import BoolArray
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 BLOCK_ROWS = 1 << 14
 _TASKS = 16
 _TASK_BYTES = 1 << 27
+_MOST_TASKS = 1024
 
 
 def row_blocks(n_rows: int, block_rows: int = BLOCK_ROWS) -> Iterator[slice]:
@@ -29,8 +30,12 @@ def task_slices(n_rows: int, row_bytes: int) -> list[slice]:
     Examples
     --------
     >>> from evlearn.utils.chunks import task_slices
-    >>> len(task_slices(10_000, 40)), len(task_slices(1_000_000, 40)), len(task_slices(1_000_000_000, 40))
-    (1, 16, 299)
+    >>> [len(task_slices(10**k, 40)) for k in (4, 6, 9, 12)]
+    [1, 16, 299, 1024]
     """
-    rows = max(min(-(-n_rows // _TASKS), _TASK_BYTES // row_bytes), BLOCK_ROWS)
-    return list(row_blocks(n_rows, rows))
+    return list(row_blocks(n_rows, task_rows(n_rows, row_bytes)))
+
+
+def task_rows(n_rows: int, row_bytes: int) -> int:
+    """How many rows a task has: at least 16 tasks if they are large, of 128 MB, but not more than a thousand."""
+    return max(min(-(-n_rows // _TASKS), _TASK_BYTES // row_bytes), -(-n_rows // _MOST_TASKS), BLOCK_ROWS)

@@ -5,8 +5,11 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import IO
+
+from evlearn.utils.leftovers import hold, let_go, remove, sweep
 
 
 @contextmanager
@@ -22,15 +25,17 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 os.fsync(file.fileno())
             take_name(temporary, path)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            remove(temporary)
             raise
 
 
 def make_temporary(path: Path, *, folder: bool = False) -> str:
     """Make an empty file, or folder, beside the one whose name and place it shall take.
 
-    It has the permissions of the older file, or else those that the system gives to new files of this user.
+    It has the permissions of the older file, or else those that the system gives to new files of this user. It is
+    held until it takes its name or is removed; what a killed process has left there goes first.
     """
+    sweep(path.parent, f".{escape(path.name)}.{'[0-9a-f]' * 12}")
     while True:
         temporary = str(path.with_name(f".{path.name}.{secrets.token_hex(6)}"))
         try:
@@ -42,7 +47,8 @@ def make_temporary(path: Path, *, folder: bool = False) -> str:
                 os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         except FileExistsError:
             continue
-        return temporary
+        if hold(temporary) or folder:  # a file that is not there any more was swept by somebody
+            return temporary
 
 
 def take_name(temporary: str, path: Path) -> None:
@@ -50,6 +56,7 @@ def take_name(temporary: str, path: Path) -> None:
     mode = _mode(path)
     if mode is not None:
         os.chmod(temporary, mode)
+    let_go(temporary)
     os.replace(temporary, path)
 
 

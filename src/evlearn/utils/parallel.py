@@ -5,7 +5,8 @@ Our matrix products are small and many: threads of BLAS would wait for each othe
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -35,6 +36,51 @@ def run_jobs(
     except KeyboardInterrupt:
         return results, True
     return results, False
+
+
+class _Workers:
+    """Workers that stay for all passes over the data of a fit: engines take seconds to hire them."""
+
+    def __init__(self) -> None:
+        self.stack = ExitStack()
+        self._idle: dict[int | None, Parallel] = {}
+
+    def run(self, tasks: list[Any], n_jobs: int | None) -> Iterator[Any]:
+        """The results of tasks, in their order."""
+        # Taken out, so that nobody else gives it work before this is done.
+        pool = self._idle.pop(n_jobs, None) or self.stack.enter_context(_parallel(n_jobs))
+        yield from pool(tasks)
+        self._idle[n_jobs] = pool
+
+
+_WORKERS: ContextVar[_Workers | None] = ContextVar("workers", default=None)
+
+
+@contextmanager
+def keeping_workers() -> Iterator[None]:
+    """Let all `run_tasks` of this thread, for a while, use the same workers."""
+    workers = _Workers()
+    token = _WORKERS.set(workers)
+    try:
+        with workers.stack:
+            yield
+    finally:
+        _WORKERS.reset(token)
+
+
+def run_tasks(tasks: list[Any], n_jobs: int | None) -> Iterator[Any]:
+    """Run tasks by joblib's active backend, or by threads; their results, in order, as they come."""
+    if len(tasks) == 1:  # of small data, and of samples: nobody is waiting for a second one
+        function, arguments, named = tasks[0]
+        yield function(*arguments, **named)
+        return
+    workers = _WORKERS.get()
+    yield from _parallel(n_jobs)(tasks) if workers is None else workers.run(tasks, n_jobs)
+
+
+def _parallel(n_jobs: int | None) -> Parallel:
+    # Tasks are few and large: one by one and all at once, or an engine would leave workers without work.
+    return Parallel(n_jobs=n_jobs, prefer="threads", batch_size=1, pre_dispatch="all", return_as="generator")
 
 
 def one_blas_thread() -> AbstractContextManager[None]:

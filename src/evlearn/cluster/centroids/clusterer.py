@@ -8,7 +8,6 @@ from scipy.spatial.distance import pdist
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks import Rows
-from evlearn.blocks.dask_rows import DaskRows
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.alternation import Model, Point
 from evlearn.cluster.centroids.distances import DistanceFeatures, Distances
@@ -82,10 +81,8 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
     def _distances(self, X: Any) -> FloatArray:
         with one_blas_thread(), self._opened(X, reset=False) as rows:
             distances = Distances(self._model, self._known_gaps() if rows.has_gaps else None)
-            if isinstance(rows, DaskRows):
-                lazy: FloatArray = rows.lazy(distances, self._n_features_out, rows.dtype)
-                return lazy
-            return np.concatenate(rows.map(distances, n_jobs=self.n_jobs))
+            found: FloatArray = self._mapped(rows, distances, range(self._n_features_out), rows.dtype)
+            return found
 
     def _publish_fit(self, fit: PrototypeFit, trace: Trace[Point], rows: Rows) -> Self:
         """Everything that a fit has learned, and what the user should know about it."""

@@ -2,8 +2,7 @@
 
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,8 +143,8 @@ class PrototypeFit:
 
     def _with_pairs(self, model: Model) -> Model:
         """The best model so far, with the pairs of clusters that share samples."""
-        shares = self.rows.map(SimilarityOfRows(model), self.weights, n_jobs=self.method.n_jobs)
-        pairs = mutual_neighbors(reduce(add, shares), self.method.n_pair_neighbors)
+        shares = self.rows.add(SimilarityOfRows(model), self.weights, n_jobs=self.method.n_jobs)
+        pairs = mutual_neighbors(shares, self.method.n_pair_neighbors)
         larger = model.costs.focal_sets.with_sets(pairs)
         metrics = model.metrics if isinstance(model, AdaptiveModel) else None
         state = self.state

@@ -1,0 +1,71 @@
+"""Temporary files that outlive their process: who still holds one, and which may go.
+
+A process that is killed removes nothing. So each locks its temporary files, the system ends the lock with the
+process, and whoever makes the next temporary file there removes those that nobody holds.
+"""
+
+import os
+import shutil
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+try:
+    _fcntl: Any = import_module("fcntl")
+except ImportError:  # on Windows, where an open file cannot be removed, and no folder be opened
+    _fcntl = None
+
+_HELD: dict[str, int] = {}
+
+
+def hold(path: str) -> bool:
+    """Lock a file or folder for as long as this process lives; False if another holds it, or has removed it."""
+    handle = _locked(path)
+    if handle is None:
+        return False
+    _HELD[path] = handle
+    return True
+
+
+def let_go(path: str) -> None:
+    """Give up a lock."""
+    handle = _HELD.pop(path, None)
+    if handle is not None:
+        os.close(handle)
+
+
+def remove(path: str) -> None:
+    """Remove a temporary file or folder of this process."""
+    let_go(path)
+    if os.path.isdir(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        Path(path).unlink(missing_ok=True)
+
+
+def sweep(folder: str | os.PathLike[str], pattern: str) -> None:
+    """Remove what processes have left that live no longer."""
+    for path in map(str, Path(folder).glob(pattern)):
+        if path not in _HELD and hold(path):
+            try:
+                remove(path)
+            except OSError:
+                let_go(path)  # somebody else's, or in use
+
+
+def _locked(path: str) -> int | None:
+    if _fcntl is None and os.path.isdir(path):
+        return None
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        if _fcntl is not None:
+            _fcntl.flock(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(handle), os.stat(path)):
+            return handle
+    except OSError:
+        pass
+    os.close(handle)
+    return None
