@@ -27,7 +27,7 @@ def write(path):
 
 
 def fill_target(path):
-    target = make_target(path, X.shape, float, ["a", "b"])
+    target = make_target(path, len(X), ["a", "b"], float)
     target.put(0, X)
     target.finish()
 
