@@ -8,6 +8,7 @@ from evlearn.belief import FocalSets, check_masses
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates, EuclideanModel, Statistics
+from evlearn.cluster.centroids.young_stream import YoungStream
 from evlearn.cluster.model_based.bootclus import BootstrapModel
 from evlearn.cluster.model_based.merged_mixture import MergedModel
 from evlearn.cluster.neighbors.eknnclus import NeighborModel
@@ -106,6 +107,7 @@ PARTS = [
                 "scatter": optional(array(3)),
             },
         ),
+        (YoungStream, {"rows": array(2), "weights": array(1, low=0), "looked_at": whole()}),
         (
             EuclideanModel,
             {
@@ -229,6 +231,11 @@ def _agree_on_prototypes(estimator: Any) -> None:
         "n_samples_seen_",
     } <= estimator.__dict__.keys():
         raise ValueError("what was learned in portions is not complete")
+    young: YoungStream | None = estimator.__dict__.get("_young")
+    if young is not None:
+        n_rows = min(young.size(n_clusters), estimator.n_samples_seen_)
+        check_length("_young.rows", young.rows, (n_rows, n_features))
+        check_length("_young.weights", young.weights, (n_rows,))
 
 
 def _agree_on_landmarks(estimator: Any) -> None:
@@ -356,6 +363,7 @@ _OF_PROTOTYPES: dict[str, Check] = DESCENT | {
     "n_clusters_": whole(1),
     "_statistics": instance(Statistics),
     "_seen_weight": POSITIVE,
+    "_young": optional(instance(YoungStream)),
     "n_samples_seen_": whole(),
 }
 _PAIR_LOSS: dict[str, Check] = DESCENT | {"ratios_": array(1, finite=False)}

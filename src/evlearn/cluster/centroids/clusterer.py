@@ -63,8 +63,6 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
         self, rows: Rows, sample: FloatArray, counts: FloatArray, random: np.random.RandomState
     ) -> list[FloatArray]:
         """The prototypes of each start, of the same number of clusters."""
-        if len(rows) < self.n_clusters:
-            raise ValueError(f"n_clusters={self.n_clusters} is more than n_samples={len(rows)}.")
         if from_kmeans(self):
             return kmeans_solutions(self.n_clusters, sample, counts, random, n_init=self.n_init)
         n_init = self.n_init if isinstance(self.init, str) and self.init != "peaks" else 1

@@ -73,6 +73,9 @@ class ECM(OnlineClusterer):
         The largest number of iterations.
     tol : float, default=1e-6
         An iteration that lowers the objective by less than this share of it is the last.
+    half_life : float or None, default=None
+        For `partial_fit`: after how many more samples what was told counts half; with infinity all samples count
+        alike. None: the t-th of equal portions has a share of ``t**-0.7``, so that clusters settle.
     random_state : int, RandomState instance or None, default=None
         The seed, for results that can be repeated.
     n_jobs : int or None, default=None
@@ -166,6 +169,7 @@ class ECM(OnlineClusterer):
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
+        half_life: float | None = None,
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         masses_file: str | os.PathLike[str] | None = None,
@@ -186,6 +190,7 @@ class ECM(OnlineClusterer):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.half_life = half_life
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.masses_file = masses_file

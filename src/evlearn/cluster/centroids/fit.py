@@ -70,6 +70,8 @@ class PrototypeFit:
     @classmethod
     def begin(cls, method: Any, rows: Rows, sample_weight: Any) -> "PrototypeFit":
         """Starts, and all that is "auto"; or, if a checkpoint is there, what had been done when it was written."""
+        if not isinstance(method.n_clusters, str) and len(rows) < method.n_clusters:
+            raise ValueError(f"n_clusters={method.n_clusters} is more than n_samples={len(rows)}.")
         method._refuse_masses(rows, method.focal_sets)
         weights = check_weights(sample_weight, rows)
         unit = weight_unit(weights)

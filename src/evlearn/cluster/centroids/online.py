@@ -1,20 +1,26 @@
 """Prototypes that learn from samples as they come."""
 
-from typing import Self
+from copy import copy
+from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from evlearn.blocks import ArrayRows, Rows
-from evlearn.cluster.centroids.alternation import Alternation, Point
+from evlearn.blocks.open import is_elsewhere
+from evlearn.blocks.sparse import SparseRows
+from evlearn.cluster.centroids.alternation import Alternation, Model, Point
 from evlearn.cluster.centroids.clusterer import PrototypeClusterer
 from evlearn.cluster.centroids.fit import PrototypeFit, first_model, first_state, refuse_endless
 from evlearn.cluster.centroids.model import Statistics
 from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
+from evlearn.cluster.centroids.young_stream import YoungStream
 from evlearn.cluster.focal_families import in_two_steps
 from evlearn.utils.convergence import Trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.typing import DataLike
+from evlearn.utils.typing import DataLike, FloatArray
+from evlearn.utils.validation import check_real
 
 _OF_A_FIT = (
     *("credal_partition_", "masses_", "labels_"),
@@ -27,33 +33,43 @@ _FORGETTING = 0.7  # 1 keeps all portions alike, less forgets the first of them;
 class OnlineClusterer(PrototypeClusterer):
     """Base class of ECM and CCM, which also learn portion by portion."""
 
+    half_life: float | None
     n_samples_seen_: int
     _statistics: Statistics
     _seen_weight: float
+    _young: YoungStream | None
 
     @property
     def _takes_sparse(self) -> bool:
         return self._metric == "euclidean"
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.half_life is not None:
+            check_real("half_life", self.half_life, 0, open_low=True, or_infinity=True)
+
     def _publish_fit(self, fit: PrototypeFit, trace: Trace[Point], rows: Rows) -> Self:
         super()._publish_fit(fit, trace, rows)
         # For `partial_fit`, which goes on from here.
         self._statistics = trace.state.statistics * (1 / fit.weight)
-        self._seen_weight = fit.weight * fit.unit
+        self._seen_weight = fit.weight * fit.unit * self._remembered(len(rows))
+        self._young = None  # all samples have been looked at, with all care
         self.n_samples_seen_ = len(rows)
         return self
 
     @whole_or_nothing
     def partial_fit(self, X: DataLike, y: object = None, *, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from some more samples. They are not kept; what they say about the clusters is.
+        """Learn from some more samples. What they say about the clusters is kept, and some of the first ones.
 
         It goes on from `fit`, or from earlier portions. If there were none, these samples decide where the
-        prototypes start, and on what is "auto". There are no masses afterwards: ask `predict_mass`.
+        prototypes start, and on what is "auto". A sample of the portions is kept until a hundred times as many
+        have come, and looked at whenever they have doubled: if it shows other clusters or distances, all is chosen
+        anew, and clusters may get other numbers. There are no masses afterwards: ask `predict_mass`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples; any kind of data that `fit` takes.
+            The samples; any kind of data that `fit` takes. An empty array or frame changes nothing.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -65,43 +81,94 @@ class OnlineClusterer(PrototypeClusterer):
             The estimator.
         """
         first = "_statistics" not in self.__dict__
-        if first:
-            self._check_parameters()
-            if in_two_steps(self.focal_sets):
-                raise ValueError(
-                    "focal_sets='neighbor_pairs' needs all samples at once: use fit, or list the pairs."
-                )
-        with one_blas_thread(), self._opened(X, reset=first) as rows:
-            if rows.has_gaps:
-                if first or self._gaps is None or not isinstance(rows, ArrayRows):
-                    raise ValueError(
-                        "Input X contains NaN, and partial_fit needs complete samples, unless it goes on from a "
-                        "fit: use fit, or fill the gaps with an imputer such as sklearn.impute.SimpleImputer."
-                    )
-                rows = ArrayRows(self._gaps.fill(rows.read(0, len(rows))))
+        self._check_parameters()
+        if first and in_two_steps(self.focal_sets):
+            raise ValueError("focal_sets='neighbor_pairs' needs all samples at once: use fit, or list the pairs.")
+        if _is_empty(X):
+            return self
+        with one_blas_thread(), self._opened(X, reset=first) as opened:
+            rows = self._complete(opened, first)
             weights = check_weights(sample_weight, rows)
             if first:
-                state = first_state(self, rows, weights)
-                model, chosen = first_model(self, state), state.chosen
+                self._begin_stream(rows, weights)
             else:
-                model, chosen = self._model, Chosen(self.delta_, self.beta_, getattr(self, "alpha_", 1.0))
-            refuse_endless(rows, model.coordinates, chosen.delta, self.n_jobs)
-            unit = weight_unit(weights)
-            aligned = None if weights is None else rows.align(weights / unit)
-            told = Alternation(rows, aligned, self.tol, self.n_jobs).collect(model)
-        total = float(len(rows) if weights is None else (weights / unit).sum())
-        # In the user's unit, which is that of other calls too.
-        weight = total * unit
-        self._seen_weight = weight + (0.0 if first else self._seen_weight)
-        # What was told long ago was told to prototypes that were not good yet: it counts less and less.
-        share = (weight / self._seen_weight) ** _FORGETTING
-        told = told * (share / total)
-        self._statistics = told if first else self._statistics * (1 - share) + told
-        if first:
-            self._gaps = None
+                self._look_again(rows, weights)
+            refuse_endless(rows, self._model.coordinates, self.delta_, self.n_jobs)
+            self._learn(rows, weights)
         for name in _OF_A_FIT:
             self.__dict__.pop(name, None)
         self._no_masses = "partial_fit keeps what samples told, and not their masses"
-        self._publish_model(model.solve(self._statistics), chosen)
-        self.n_samples_seen_ = len(rows) + (0 if first else self.n_samples_seen_)
         return self
+
+    def _complete(self, rows: Rows, first: bool) -> Rows:
+        """The rows of a portion, with one completion of each."""
+        if not rows.has_gaps:
+            return rows
+        if first or self._gaps is None or not isinstance(rows, ArrayRows):
+            raise ValueError(
+                "Input X contains NaN, and partial_fit needs complete samples, unless it goes on from a "
+                "fit: use fit, or fill the gaps with an imputer such as sklearn.impute.SimpleImputer."
+            )
+        return ArrayRows(self._gaps.fill(rows.read(0, len(rows))))
+
+    def _begin_stream(self, rows: Rows, weights: FloatArray | None) -> None:
+        self._gaps = None
+        self._seen_weight, self.n_samples_seen_ = 0.0, 0
+        self._young = None if isinstance(rows, SparseRows) else YoungStream.of(rows, weights, self.n_clusters)
+        state = first_state(self, rows, weights)
+        self._publish_model(first_model(self, state), state.chosen)
+
+    def _look_again(self, rows: Rows, weights: FloatArray | None) -> None:
+        """Begin anew if the portions so far, with this one, are not what the first of them promised."""
+        young: YoungStream | None = self.__dict__.get("_young")  # older model files have none
+        if young is None:
+            return
+        n_seen = self.n_samples_seen_ + len(rows)
+        self._young = young = young.with_rows(rows, weights, self.n_samples_seen_, self.n_clusters)
+        if young is None or not young.is_due(n_seen, self.n_clusters):
+            return
+        self._young = young.seen_at(n_seen)
+        if young.surprises(self, self.cluster_centers_, self.delta_):
+            inner = copy(self)
+            inner.checkpoint, inner.store_masses, inner.verbose = None, False, 0
+            fit = PrototypeFit.begin(inner, ArrayRows(young.rows), young.weights)
+            end = fit.run().state
+            self._statistics = end.statistics * (1 / fit.weight)
+            self._publish_model(end.model, fit.state.chosen)
+
+    def _learn(self, rows: Rows, weights: FloatArray | None) -> None:
+        """Better prototypes, from what all portions told."""
+        model: Model = self._model
+        unit = weight_unit(weights)
+        aligned = None if weights is None else rows.align(weights / unit)
+        told = Alternation(rows, aligned, self.tol, self.n_jobs).collect(model)
+        total = float(len(rows) if weights is None else (weights / unit).sum())
+        # In the user's unit, which is that of other calls too.
+        weight = total * unit
+        if self.half_life is None:
+            self._seen_weight += weight
+            # What was told long ago was told to prototypes that were not good yet: it counts less and less.
+            share = (weight / self._seen_weight) ** _FORGETTING
+        else:
+            weight *= self._remembered(len(rows))
+            self._seen_weight = self._seen_weight * 2 ** (-len(rows) / self.half_life) + weight
+            share = weight / self._seen_weight
+        told = told * (share / total)
+        self._statistics = told if self.n_samples_seen_ == 0 else self._statistics * (1 - share) + told
+        self._publish_model(model.solve(self._statistics), Chosen(self.delta_, self.beta_, self._alpha))
+        self.n_samples_seen_ += len(rows)
+
+    def _remembered(self, n_rows: int) -> float:
+        """How much rows count, on average, when the last of them has come."""
+        ages = 0.0 if self.half_life is None else n_rows / self.half_life
+        return float(-np.expm1(-ages * np.log(2)) / (ages * np.log(2))) if ages > 0 else 1.0
+
+    @property
+    def _alpha(self) -> float:
+        return getattr(self, "alpha_", 1.0)
+
+
+def _is_empty(X: Any) -> bool:
+    if is_elsewhere(X):
+        return False
+    return bool(X.shape[0] == 0) if getattr(X, "shape", ()) else hasattr(X, "__len__") and len(X) == 0

@@ -1,0 +1,224 @@
+"""Streams: first portions that mislead, portions of any size, and how fast the past is forgotten."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score
+
+import evlearn
+from evlearn.cluster import CCM, ECM
+from evlearn.cluster.centroids import online, young_stream
+from evlearn.cluster.centroids.young_stream import YoungStream
+
+METHODS = {"ECM": (ECM, {}), "adaptive": (ECM, {"metric": "adaptive"}), "CCM": (CCM, {})}
+methods = pytest.mark.parametrize("method", METHODS)
+CENTERS = 5 * np.array([[0.0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 2]])
+
+
+def make(method, **settings):
+    kind, own = METHODS[method]
+    return kind(4, **({"random_state": 0} | own | settings))
+
+
+def some(n_samples, seed=0, shift=0.0):
+    random = np.random.default_rng(seed)
+    y = random.integers(4, size=n_samples)
+    return CENTERS[y] + shift + random.standard_normal((n_samples, 3)), y
+
+
+def learn(model, X, size=500):
+    for start in range(0, len(X), size):
+        model.partial_fit(X[start : start + size])
+    return model
+
+
+# First portions
+
+
+@methods
+@pytest.mark.parametrize("n_first", [50, 3000])
+def test_a_first_portion_of_one_cluster_is_overcome(method, n_first):
+    X, y = some(9000)
+    poison = CENTERS[0] + np.random.default_rng(1).standard_normal((n_first, 3))
+    model = make(method).partial_fit(poison)
+    assert adjusted_rand_score(y, model.predict(X)) < 0.7
+    said = learn(model, X).predict_mass(X)
+    assert said.outliers().mean() < 0.02
+    assert adjusted_rand_score(y, said.to_hard()) > 0.97
+    assert model.delta_ == pytest.approx(make(method).fit(X).delta_, rel=0.3)
+
+
+def test_samples_in_the_order_of_clusters_are_found_all_the_same():
+    X, y = some(8000)
+    model = learn(make("ECM"), X[np.argsort(y, kind="stable")])
+    assert adjusted_rand_score(y, model.predict(X)) > 0.95
+
+
+def test_outliers_that_come_first_do_not_say_what_is_far():
+    model = make("ECM").partial_fit(50 * np.random.default_rng(1).standard_normal((60, 3)))
+    assert model.delta_ > 100
+    assert learn(model, some(9000)[0]).delta_ < 20
+
+
+@methods
+def test_a_first_portion_that_shows_all_clusters_is_kept_to_the_bit(method, monkeypatch):
+    X, _ = some(6000)
+    looking = learn(make(method), X)
+    monkeypatch.setattr(YoungStream, "of", lambda *arguments: None)
+    trusting = learn(make(method), X)
+    np.testing.assert_array_equal(looking.cluster_centers_, trusting.cluster_centers_)
+    assert looking.delta_ == trusting.delta_
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.sampled_from(list(METHODS)), st.integers(0, 3))
+@settings(max_examples=10)
+def test_portions_of_any_size_are_taken(sizes, method, seed):
+    X, _ = some(sum(sizes), seed)
+    model, start = make(method), 0
+    for size in sizes:
+        model.partial_fit(X[start : start + size])
+        start += size
+    if not start:
+        with pytest.raises(NotFittedError):
+            model.predict(CENTERS)
+        return
+    assert model.n_samples_seen_ == start
+    assert np.isfinite(model.cluster_centers_).all()
+    np.testing.assert_allclose(model.predict_mass(X).masses.sum(axis=1), 1)
+
+
+def test_samples_one_by_one_lead_to_the_clusters():
+    X, y = some(400)
+    assert adjusted_rand_score(y, learn(make("ECM"), X, size=1).predict(X)) > 0.95
+
+
+@pytest.mark.parametrize("nothing", [np.empty((0, 3)), [], pd.DataFrame({"a": [], "b": [], "c": []})])
+def test_an_empty_portion_changes_nothing(nothing):
+    X, _ = some(300)
+    model = make("ECM").partial_fit(nothing)
+    assert not hasattr(model, "n_samples_seen_")
+    before = dict(vars(model.partial_fit(X)))
+    assert vars(model.partial_fit(nothing)) == before
+
+
+def test_prototypes_that_are_given_stay_where_samples_lead_them():
+    poison = CENTERS[0] + np.random.default_rng(1).standard_normal((100, 3))
+    model = make("ECM", init=CENTERS + 0.5).partial_fit(poison)
+    learn(model, some(5000)[0])
+    assert np.abs(model.cluster_centers_ - CENTERS).max() < 0.5  # in their order
+    assert model.delta_ > 8
+
+
+# The sample that is looked at
+
+
+def test_the_sample_is_even_and_forgotten_when_the_stream_is_old(monkeypatch):
+    monkeypatch.setattr(young_stream, "_ROWS", 100)
+    monkeypatch.setattr(young_stream, "_ROWS_EACH", 1)
+    X = np.column_stack([np.arange(9999.0), np.random.default_rng(0).standard_normal((9999, 2))])
+    model = learn(make("ECM", delta=1.0, init=X[:4]), X, size=333)
+    found = model._young.rows[:, 0]
+    assert len(found) == len(set(found)) == 100
+    assert abs(found.mean() - 5000) < 4 * 10_000 / np.sqrt(12 * 100)
+    assert model.partial_fit(X[:1])._young is None
+    assert model.partial_fit(X[:1])._young is None
+
+
+def test_weights_stay_with_their_samples():
+    X, _ = some(3000)
+    weights = np.where(X[:, 0] > 5, 2.0, 1.0)
+    model = make("ECM")
+    for start in range(0, 3000, 300):
+        model.partial_fit(X[start : start + 300], sample_weight=weights[start : start + 300])
+    assert len(model._young.rows) == 1000
+    np.testing.assert_array_equal(model._young.weights, np.where(model._young.rows[:, 0] > 5, 2.0, 1.0))
+
+
+@methods
+@pytest.mark.parametrize("half_life", [None, 700.0])
+def test_a_stream_goes_on_from_a_file_to_the_bit(method, half_life, tmp_path):
+    X, _ = some(4000)
+    one = make(method, half_life=half_life).partial_fit(CENTERS[0] + 0.1 * X[:50])
+    other = make(method, half_life=half_life).partial_fit(CENTERS[0] + 0.1 * X[:50])
+    for start in range(0, 4000, 400):
+        one.partial_fit(X[start : start + 400])
+        evlearn.save_model(other, tmp_path / "model.json")
+        other = evlearn.load_model(tmp_path / "model.json").partial_fit(X[start : start + 400])
+        np.testing.assert_array_equal(one.cluster_centers_, other.cluster_centers_)
+        assert (one.delta_, one._seen_weight) == (other.delta_, other._seen_weight)
+    assert one.delta_ > 8  # it was chosen anew on the way
+
+
+def test_a_file_of_an_older_release_goes_on_as_it_did(tmp_path):
+    X, _ = some(1000)
+    path = tmp_path / "model.json"
+    evlearn.save_model(make("ECM").partial_fit(X[:500]), path)
+    document = json.loads(path.read_text())
+    (step,) = document["steps"]
+    assert step["learned"].pop("_young") is not None
+    assert step["parameters"].pop("half_life") is None
+    path.write_text(json.dumps(document))
+    model = evlearn.load_model(path)
+    assert model.half_life is None
+    assert model.partial_fit(X[500:]).n_samples_seen_ == 1000
+    assert model.__dict__.get("_young") is None
+
+
+# How fast the past is forgotten
+
+
+@methods
+def test_with_an_infinite_half_life_all_samples_count_alike(method, monkeypatch):
+    X, _ = some(3000)
+    alike = learn(make(method, half_life=np.inf), X)
+    monkeypatch.setattr(online, "_FORGETTING", 1.0)
+    np.testing.assert_allclose(alike.cluster_centers_, learn(make(method), X).cluster_centers_, rtol=1e-12)
+    assert alike._seen_weight == 3000
+
+
+@given(st.floats(1, 1e6), st.lists(st.integers(1, 50), min_size=1, max_size=4))
+@settings(max_examples=15)
+def test_what_is_remembered_does_not_depend_on_how_samples_are_divided(half_life, sizes):
+    X, _ = some(4 + sum(sizes))
+    parts = make("ECM", half_life=half_life, init=CENTERS, delta=5.0).partial_fit(X[:4])
+    start = 4
+    for size in sizes:
+        parts.partial_fit(X[start : start + size])
+        start += size
+    whole = make("ECM", half_life=half_life, init=CENTERS, delta=5.0).partial_fit(X)
+    assert parts._seen_weight == pytest.approx(whole._seen_weight)
+    fit = make("ECM", half_life=half_life, init=CENTERS, delta=5.0, max_iter=1000).fit(X)
+    assert fit._seen_weight == pytest.approx(whole._seen_weight)
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("n_before", [5000, 40_000])
+def test_after_a_half_life_clusters_are_half_way_to_where_they_have_moved(n_before, fitted):
+    before, after = some(n_before)[0], some(1000, 1, shift=0.5)[0]
+    model = make("ECM", half_life=1000)
+    model = model.fit(before) if fitted else learn(model, before)
+    start = model.cluster_centers_
+    moved = learn(model, after, 100).cluster_centers_ - start
+    assert 0.2 < moved.mean() < 0.3
+
+
+def test_units_of_weights_do_not_matter_to_a_half_life():
+    X, _ = some(2000)
+    weights = np.random.default_rng(0).uniform(1, 2, 2000)
+    models = [make("ECM", half_life=500), make("ECM", half_life=500)]
+    for start in range(0, 2000, 200):
+        for model, unit in zip(models, (1, 1e-9), strict=True):
+            model.partial_fit(X[start : start + 200], sample_weight=unit * weights[start : start + 200])
+    np.testing.assert_allclose(models[0].cluster_centers_, models[1].cluster_centers_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("half_life", [0, -1, np.nan, "long", True])
+def test_a_half_life_that_is_no_number_above_zero_is_refused(half_life):
+    for learned in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match="half_life must be"):
+            getattr(make("ECM", half_life=half_life), learned)(some(100)[0])
