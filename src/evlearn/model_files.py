@@ -31,6 +31,7 @@ from evlearn.model_contents import NAMES, TRANSFORMERS, Contents, Part, contents
 from evlearn.partition.storage import check_size, read_focal_sets
 from evlearn.utils.archives import read_archive, write_archive
 from evlearn.utils.files import replacing
+from evlearn.utils.places import Place, place_of
 from evlearn.utils.stored_values import (
     ARRAY_TYPES,
     LARGEST_CLAIM,
@@ -68,8 +69,8 @@ def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
         encoders, ``PCA`` and ``TruncatedSVD`` of scikit-learn, transformers of ours, and one of these at its end.
         Of a search such as ``GridSearchCV``, the best estimator is written.
     path : str or path
-        The file, which ends in ``.json``. An older file is replaced. If there are arrays of more than 100,000
-        numbers, they go to a file with the same name that ends in ``.npz``: keep the two together.
+        The file, or a URL, which ends in ``.json``. An older file is replaced. If there are arrays of more than
+        100,000 numbers, they go to a file with the same name that ends in ``.npz``: keep the two together.
 
     See Also
     --------
@@ -90,7 +91,7 @@ def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
     >>> again.predict_mass(X) == model.credal_partition_
     True
     """
-    path = _check_name(path)
+    place = _check_name(path)
     estimator = getattr(estimator, "best_estimator_", estimator)
     check_is_fitted(estimator)
     writing = _Writing()
@@ -103,10 +104,10 @@ def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
         "steps": writing.steps(steps),
     }
     if writing.beside:
-        with replacing(path.with_suffix(".npz")) as file:
+        with replacing(place.with_suffix(".npz")) as file:
             write_archive(file, writing.beside)
         document["beside"] = _digest(writing.beside)
-    with replacing(path) as file:
+    with replacing(place) as file:
         file.write(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode())
 
 
@@ -128,9 +129,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     --------
     save_model : Write the file, with an example.
     """
-    path = _check_name(path)
-    with _explaining(path):
-        document = read_json(path.read_bytes())
+    place = _check_name(path)
+    with _explaining(place):
+        document = read_json(place.read_bytes())
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise ValueError(f"it does not carry the schema {SCHEMA}")
         if document.get("version") != VERSION:
@@ -140,14 +141,14 @@ def load_model(path: str | os.PathLike[str]) -> Any:
             )
         check_keys("the file", document, ("schema", "version", "evlearn", "pipeline", "steps"), ("beside",))
         flag("pipeline", document["pipeline"])
-        reading = _Reading(_read_beside(path, document["beside"]) if "beside" in document else {})
+        reading = _Reading(_read_beside(place, document["beside"]) if "beside" in document else {})
         steps = reading.steps(document["steps"])
         if not document["pipeline"] and len(steps) > 1:
             raise ValueError(f"it has {len(steps)} steps and is no pipeline")
         return Pipeline(steps) if document["pipeline"] else steps[0][1]
 
 
-def _read_beside(path: Path, digest: Any) -> dict[str, Any]:
+def _read_beside(path: Path | Place, digest: Any) -> dict[str, Any]:
     """The arrays in the archive beside a file, which is known by its name and by what is in it."""
     archive = path.with_suffix(".npz")
     if not archive.is_file():
@@ -167,14 +168,15 @@ def _digest(arrays: dict[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def _explaining(path: Path) -> AbstractContextManager[None]:
+def _explaining(path: Path | Place) -> AbstractContextManager[None]:
     return explaining(path.name, "a model", "Write such files with evlearn.save_model.")
 
 
-def _check_name(path: str | os.PathLike[str]) -> Path:
-    if Path(path).suffix.lower() != ".json":
+def _check_name(path: str | os.PathLike[str]) -> Path | Place:
+    place = place_of(path)
+    if place.suffix.lower() != ".json":
         raise ValueError(f"path must end in .json, got {str(path)!r}.")
-    return Path(path)
+    return place
 
 
 # Writing

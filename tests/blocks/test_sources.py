@@ -1,5 +1,7 @@
 """Where tables come from: lists, patterns and URLs of files, streams of Arrow, columns of lists."""
 
+import os
+
 import fsspec
 import numpy as np
 import pandas as pd
@@ -9,7 +11,9 @@ import pyarrow.dataset as ds
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
+from distributed import Client, LocalCluster
 
+import evlearn
 from evlearn.blocks import open_rows
 from evlearn.cluster import ECM
 
@@ -175,22 +179,72 @@ def test_labels_go_to_files(tmp_path):
     np.testing.assert_array_equal(mapped, model.labels_)
 
 
-@pytest.mark.slow
-def test_tables_come_from_an_object_store(folder, monkeypatch):
+@pytest.fixture(name="store")
+def object_store(monkeypatch):
+    """A real server of S3's protocol; how its URLs end, and its filesystem."""
     server = pytest.importorskip("moto.server", reason="moto is not installed")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
     running.start()
-    try:
-        host, port = running.get_host_and_port()
-        options = f"scheme=http&endpoint_override={host}:{port}&region=us-east-1&allow_bucket_creation=true"
-        store, bucket = pa.fs.FileSystem.from_uri(f"s3://bucket?{options}")
-        store.create_dir(bucket)
-        pa.fs.copy_files(str(folder), "bucket/table", destination_filesystem=store)
-        for path in ("table", "table/part-*.parquet"):
-            with open_rows(f"s3://bucket/{path}?{options}", columns=["x", "y"], key="id") as rows:
-                assert len(rows) == (N if path == "table" else 300)
-                assert len(rows.keys.names()) == len(rows)
-    finally:
-        running.stop()
+    host, port = running.get_host_and_port()
+    options = f"?scheme=http&endpoint_override={host}:{port}&region=us-east-1&allow_bucket_creation=true"
+    files, bucket = pa.fs.FileSystem.from_uri(f"s3://bucket{options}")
+    files.create_dir(bucket)
+    yield options, files
+    running.stop()
+
+
+@pytest.mark.slow
+def test_tables_come_from_an_object_store(folder, store):
+    options, files = store
+    pa.fs.copy_files(str(folder), "bucket/table", destination_filesystem=files)
+    for path in ("table", "table/part-*.parquet"):
+        with open_rows(f"s3://bucket/{path}{options}", columns=["x", "y"], key="id") as rows:
+            assert len(rows) == (N if path == "table" else 300)
+            assert len(rows.keys.names()) == len(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+@pytest.mark.xdist_group("a cluster of processes")
+def test_two_processes_without_a_shared_folder_fit_and_score_a_table_of_an_object_store(store, tmp_path):
+    options, files = store
+    random = np.random.default_rng(0)
+    centers = random.integers(3, size=20_000)
+    table = pd.DataFrame(random.normal(size=(20_000, 2)) + 6 * centers[:, None], columns=["x", "y"])
+    table.insert(0, "id", [f"c{k:05d}" for k in range(20_000)])
+    table["label"] = centers
+    for k in range(8):
+        content = pa.BufferOutputStream()
+        pa.parquet.write_table(pa.Table.from_pandas(table[k * 2500 : (k + 1) * 2500]), content)
+        with files.open_output_stream(f"bucket/big/part-{k}.parquet") as file:
+            file.write(content.getvalue())
+    url = f"s3://bucket/big{options}"
+    expected = ECM(3, random_state=0).fit(table[["x", "y"]])
+    own = {"n_workers": 2, "threads_per_worker": 1, "local_directory": tmp_path}
+    with (
+        LocalCluster(dashboard_address=None, **own) as cluster,
+        Client(cluster) as client,
+        open_rows(url, columns=["x", "y"], key="id", block_rows=2000) as rows,
+    ):
+        model = ECM(3, random_state=0, checkpoint=f"s3://bucket/fit.state{options}").fit(rows)
+        own = client.run(lambda dask_worker: os.listdir(dask_worker.local_directory))
+        held = [{name for name in names if name.endswith(".rows")} for names in own.values()]
+        assert sum(map(len, held)) == 8
+        assert not set.intersection(*held), "each worker has parts of its own, in a folder of its own"
+        out = model.predict_mass(rows, out=f"s3://bucket/masses.parquet{options}")
+        labels = model.predict(rows, out=f"s3://bucket/labels.parquet{options}")
+    assert not list(tmp_path.rglob("*.rows"))
+    np.testing.assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=0, atol=1e-9)
+    assert out.endswith(options)
+    found = pa.parquet.read_table("bucket/masses.parquet", filesystem=files)
+    assert found.column_names == ["id", *model.focal_sets_.labels]
+    assert found["id"].to_pylist() == list(table["id"])
+    np.testing.assert_allclose(np.column_stack(found.columns[1:]), expected.masses_, rtol=0, atol=1e-9)
+    joined = table.merge(pa.parquet.read_table("bucket/labels.parquet", filesystem=files).to_pandas(), on="id")
+    assert labels.endswith(options)
+    np.testing.assert_array_equal(joined["cluster"], expected.labels_)
+    evlearn.save_model(model, f"s3://bucket/model.json{options}")
+    again = evlearn.load_model(f"s3://bucket/model.json{options}")
+    np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)

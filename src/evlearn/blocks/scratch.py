@@ -111,9 +111,8 @@ def check_room(folder: str | os.PathLike[str], n_bytes: int) -> None:
     """Raise unless a disk has so much room: before it is written, and not after hours."""
     free = shutil.disk_usage(folder).free
     if n_bytes > free:
-        raise OSError(
-            errno.ENOSPC, _no_room(folder, f"{n_bytes / 1e9:.2f} GB are needed, {free / 1e9:.2f} GB free")
-        )
+        how = f"{n_bytes / 1e9:.3g} GB are needed, and {free / 1e9:.3g} GB are free"
+        raise OSError(errno.ENOSPC, _no_room(folder, how))
 
 
 @contextmanager

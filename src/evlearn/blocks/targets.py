@@ -14,7 +14,7 @@ import numpy as np
 from evlearn.blocks.scratch import MappedFile, Scratch
 from evlearn.utils.files import check_folder, make_temporary, take_name
 from evlearn.utils.leftovers import let_go, remove
-from evlearn.utils.places import Place, is_url, need_pyarrow
+from evlearn.utils.places import Place, is_url, need_pyarrow, place_of
 
 _LOCK = threading.Lock()
 
@@ -144,16 +144,16 @@ class UrlTarget(Target):
             return
         content = BytesIO()
         _write_table(_table(self._columns, values, keys), content)
-        Place(self._url).write(content.getvalue(), f"part-{start:012d}.parquet")
+        Place(self._url).write_bytes(content.getvalue(), f"part-{start:012d}.parquet")
 
     def finish(self) -> Any:
         """Say that all rows are there."""
-        Place(self._url).write(b"", "_SUCCESS")
+        Place(self._url).write_bytes(b"", "_SUCCESS")
         return self._url
 
     def abandon(self) -> None:
         """Remove what has been written."""
-        Place(self._url).remove()
+        Place(self._url).unlink()
 
 
 def make_target(out: str | os.PathLike[str] | None, n_rows: int, columns: Any, dtype: Any) -> Target:
@@ -162,10 +162,10 @@ def make_target(out: str | os.PathLike[str] | None, n_rows: int, columns: Any, d
     if out is None:
         return MemoryTarget(shape, dtype)
     check_out(out)
-    if Path(out).suffix == ".npy":
-        return NpyTarget(out, shape, dtype)
     names = ["cluster"] if columns is None else list(columns)
-    return UrlTarget(out, names) if is_url(out) else ParquetTarget(out, names)
+    if is_url(out):
+        return UrlTarget(out, names)
+    return NpyTarget(out, shape, dtype) if Path(out).suffix == ".npy" else ParquetTarget(out, names)
 
 
 def _table(columns: list[str], values: Any, keys: Any) -> Any:
@@ -183,12 +183,12 @@ def check_out(out: Any, name: str = "out") -> None:
     """Raise unless `out` is None or the name of a file that results can go to; before a fit, and not after it."""
     if out is None:
         return
-    if not isinstance(out, (str, os.PathLike)) or Path(out).suffix not in (".npy", ".parquet"):
+    if not isinstance(out, (str, os.PathLike)) or place_of(out).suffix not in (".npy", ".parquet"):
         raise ValueError(f"{name} must be None or a path that ends in .npy or .parquet, got {out!r}.")
     if is_url(out):
-        if not os.fspath(out).endswith(".parquet"):
+        if place_of(out).suffix != ".parquet":
             raise ValueError(f"{name}={out!r} is a URL, where only Parquet files can go; let it end in .parquet.")
-        if Place(out).exists():
+        if place_of(out).exists():
             raise FileExistsError(f"{name}: {out} exists already; remove it or choose another name.")
         return
     path = Path(out).absolute()

@@ -12,13 +12,13 @@ import re
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from evlearn.utils.archives import header_array, read_archive, write_archive
 from evlearn.utils.files import check_folder, replacing
+from evlearn.utils.places import place_of
 from evlearn.utils.stored_values import check_keys, explaining, read_json
 from evlearn.utils.validation import RUN_TIME
 
@@ -48,7 +48,7 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str], identity: dict[str, Any]) -> None:
         if not isinstance(path, (str, os.PathLike)):
             raise ValueError(f"checkpoint must be None or the path of a file, got {path!r}.")
-        self._path = check_folder(path)
+        self._path = check_folder(place_of(path))
         self._identity = identity
         self._written = time.monotonic()
 
@@ -84,7 +84,7 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Remove the file: the fit is done."""
-        Path(self._path).unlink(missing_ok=True)
+        self._path.unlink(missing_ok=True)
 
     def _explaining(self) -> Any:
         return explaining(f"checkpoint {self._path.name}", "a state", "Remove it to start anew.")

@@ -6,16 +6,23 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from glob import escape
+from io import BytesIO
 from pathlib import Path
-from typing import IO
+from typing import IO, overload
 
 from evlearn.utils.leftovers import hold, let_go, remove, sweep
+from evlearn.utils.places import Place, place_of
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str] | Place) -> Iterator[IO[bytes]]:
     """Open a file to write; it takes its name, and the place of an older file, only once it is whole."""
     path = check_folder(path)
+    if isinstance(path, Place):
+        content = BytesIO()
+        yield content
+        path.write_bytes(content.getvalue())
+        return
     with naming(path):
         temporary = make_temporary(path)
         try:
@@ -81,9 +88,16 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         raise told from error
 
 
-def check_folder(path: str | os.PathLike[str]) -> Path:
-    """The absolute path of a file to be written; raise if its folder does not exist."""
-    path = Path(path).absolute()
+@overload
+def check_folder(path: str | os.PathLike[str]) -> Path: ...
+@overload
+def check_folder(path: str | os.PathLike[str] | Place) -> Path | Place: ...
+def check_folder(path: str | os.PathLike[str] | Place) -> Path | Place:
+    """The absolute path of a file to be written; raise if its folder does not exist. URLs need none."""
+    path = place_of(path)
+    if isinstance(path, Place):
+        return path
+    path = path.absolute()
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first.")
     return path

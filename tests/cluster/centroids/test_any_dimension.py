@@ -163,7 +163,7 @@ def test_memory_grows_with_the_number_of_clusters_and_no_faster():
 
 def test_gigabytes_are_announced_before_they_are_taken():
     X = np.random.default_rng(0).normal(size=(20_000, 3))
-    with pytest.raises(ValueError, match="20,000 samples x 16,384 focal sets .*2,621,440,000 bytes"):
+    with pytest.raises(ValueError, match=r"20,000 samples x 16,384 focal sets .*2,621,440,000 bytes"):
         ECM(14, focal_sets="full").fit(X)
 
 

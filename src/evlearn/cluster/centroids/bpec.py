@@ -85,8 +85,8 @@ class BPEC(PrototypeClusterer):
     store_masses : bool, default=True
         False: a fit keeps no masses and no labels; ask `predict` or `predict_mass`.
     checkpoint : str, path or None, default=None
-        A file for the state of a long fit. If the fit is killed, the same call goes on from there; when it ends,
-        the file is removed.
+        A file, or a URL, for the state of a long fit. If the fit is killed, the same call goes on from there; when
+        it ends, the file is removed.
     verbose : int, default=0
         Whether to report progress, iteration by iteration.
 

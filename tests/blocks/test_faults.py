@@ -1,0 +1,186 @@
+"""What a killed process leaves, a full disk, and a cluster that stands still."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evlearn
+from evlearn.blocks import ArrayRows, open_rows
+from evlearn.blocks.scratch import Scratch, telling
+from evlearn.cluster import ECM
+from evlearn.utils.files import make_temporary, replacing
+from evlearn.utils.leftovers import remove
+
+FIT = """
+import sys, time, warnings
+import numpy as np
+import evlearn
+from evlearn.blocks import open_rows
+from evlearn.cluster import ECM
+
+warnings.simplefilter("ignore")
+table, folder, linger = sys.argv[1:]
+
+def watch(event):
+    if event.stage == "copy":
+        print("copied", flush=True)
+    if linger == "yes" and event.unit == "iteration" and event.done > 3:
+        time.sleep(0.6)
+        print("at iteration", event.done, flush=True)
+
+model = ECM(3, init=[[0, 0], [1, 1], [2, 2]], tol=0, max_iter=12, random_state=0, checkpoint=folder + "/fit.state")
+with evlearn.watching(watch), open_rows(table, folder=folder) as rows:
+    model.fit(rows)
+    model.predict_mass(rows, out=folder + "/masses.npy")
+print("centres", model.cluster_centers_.tobytes().hex(), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    random = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("table") / "table.parquet"
+    X = random.normal(size=(30_000, 2)) + 4 * random.integers(3, size=30_000)[:, None]
+    pd.DataFrame(X, columns=["x", "y"]).to_parquet(path)
+    return path
+
+
+def start(table, folder, linger):
+    arguments = [sys.executable, "-c", FIT, str(table), str(folder), linger]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGKILL"])
+def test_after_a_kill_the_next_start_takes_the_copy_goes_on_and_leaves_nothing(name, table, tmp_path):
+    expected = start(table, tmp_path, "no").communicate()[0]
+    assert expected.startswith("copied")
+    os.remove(tmp_path / "masses.npy")
+    fit = start(table, tmp_path, "yes")
+    assert any(line.startswith("at iteration 7") for line in fit.stdout)
+    fit.send_signal(getattr(signal, name))
+    fit.communicate()
+    assert (tmp_path / "fit.state").exists()
+    assert len(list(tmp_path.glob("evlearn-*.rows"))) == 1
+    (tmp_path / ".masses.npy.0123456789ab").touch()  # as if it had been killed while it wrote these
+    told = start(table, tmp_path, "no").communicate()[0]
+    assert "copied" not in told, "the copy was there, as whole as when it was left"
+    assert told.splitlines()[-1] == expected.splitlines()[-1]
+    assert os.listdir(tmp_path) == ["masses.npy"]
+
+
+def test_files_of_the_living_are_not_swept(tmp_path):
+    first = Scratch(tmp_path)
+    other = "import sys; from evlearn.blocks.scratch import Scratch; Scratch(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", other, str(tmp_path)], check=True)
+    second = Scratch(tmp_path)
+    assert set(os.listdir(tmp_path)) == {Path(first.path).name, Path(second.path).name}
+    first.close()
+    second.close()
+    assert not os.listdir(tmp_path)
+
+
+def test_files_of_the_dead_are_swept_whatever_they_hold(tmp_path):
+    for name in ("evlearn-abc.rows", "evlearn-0123456789abcdef-x.rows"):
+        (tmp_path / name).write_bytes(b"1234")
+    (tmp_path / "others.rows").touch()
+    Scratch(tmp_path).close()
+    assert os.listdir(tmp_path) == ["others.rows"]
+
+
+def test_a_copy_is_taken_again_only_if_it_is_whole_and_of_the_same_files(table, tmp_path):
+    with open_rows(table, folder=tmp_path) as rows:
+        (made,) = tmp_path.glob("evlearn-*.rows")
+        kept = tmp_path / "kept"
+        shutil.copy(made, kept)
+        expected = rows.take(np.arange(len(rows)))
+
+    def heard(change):
+        shutil.copy(kept, made)
+        change()
+        events = []
+        with evlearn.watching(events.append), open_rows(table, folder=tmp_path) as rows:
+            np.testing.assert_array_equal(rows.take(np.arange(len(rows))), expected)
+        assert os.listdir(tmp_path) == ["kept"]
+        return bool(events)
+
+    assert not heard(lambda: None)
+    assert heard(lambda: os.truncate(made, kept.stat().st_size - 1))
+    assert heard(lambda: os.utime(table, ns=(0, time.time_ns())))
+
+
+def test_temporary_results_of_the_dead_are_swept(tmp_path):
+    (tmp_path / ".m.json.0123456789ab").touch()
+    (tmp_path / ".m.parquet.0123456789ab").mkdir()
+    (tmp_path / ".m.parquet.0123456789ab" / "part-0.parquet").touch()
+    living = make_temporary(tmp_path / "m.json")
+    with replacing(tmp_path / "m.json") as file:
+        file.write(b"{}")
+    remove(make_temporary(tmp_path / "m.parquet", folder=True))
+    assert sorted(os.listdir(tmp_path)) == sorted([Path(living).name, "m.json"])
+    remove(living)
+
+
+def test_a_disk_without_room_is_named_before_anything_is_written(table, tmp_path, monkeypatch):
+    # All rows are one row: an array that is larger than any disk, and takes no memory.
+    endless = ArrayRows(np.broadcast_to(np.float64(1), (10**13, 2)), folder=tmp_path)
+    with pytest.raises(OSError, match=r"no room .*1.6e\+05 GB are needed.*folder=") as caught:
+        endless.__getstate__()
+    assert str(tmp_path) in str(caught.value)
+    assert not os.listdir(tmp_path)
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=479_999))
+    with pytest.raises(OSError, match=r"0.00048 GB are needed.*open_rows\(X, folder="):
+        open_rows(table, folder=tmp_path)
+    assert not os.listdir(tmp_path)
+
+
+def test_a_disk_that_fills_up_is_named():
+    with (
+        pytest.raises(OSError, match=r"the folder somewhere has no room .*it is full.*folder="),
+        telling("somewhere"),
+        open("/dev/full", "wb") as file,
+    ):
+        file.write(b"1" * 100_000)
+
+
+def test_a_checkpoint_and_a_model_go_to_urls(table):
+    place = "memory://faults/fit.state"
+
+    class StopError(Exception):
+        pass
+
+    def stop(event):
+        if event.unit == "iteration" and event.done == 8:
+            raise StopError
+        time.sleep(0.2)
+
+    def model():
+        return ECM(3, init=[[0, 0], [1, 1], [2, 2]], tol=1e-12, random_state=0, checkpoint=place)
+
+    expected = model().set_params(checkpoint=None).fit(table)
+    with pytest.raises(StopError), evlearn.watching(stop):
+        model().fit(table)
+    from fsspec import filesystem
+
+    assert filesystem("memory").exists("/faults/fit.state")
+    other = pd.read_parquet(table)
+    other.iloc[17, 1] += 1
+    with pytest.raises(ValueError, match="belongs to another fit: data was"):
+        model().fit(iter([other]))
+    found = model().fit(table)
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+    assert not filesystem("memory").exists("/faults/fit.state")
+    evlearn.save_model(found, "memory://faults/model.json")
+    again = evlearn.load_model("memory://faults/model.json")
+    np.testing.assert_array_equal(again.predict(table), found.predict(table))
+    with pytest.raises(FileNotFoundError, match=r"faults/none.json"):
+        evlearn.load_model("memory://faults/none.json")
