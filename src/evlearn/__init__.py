@@ -15,6 +15,7 @@ __all__ = [
     "predict_set",
     "report",
     "save_model",
+    "to_sql",
     "watching",
 ]
 
@@ -50,6 +51,7 @@ _FUNCTIONS = {
     "predict_set": "partition.predictions",
     "decide": "partition.predictions",
     "Progress": "utils.progress",
+    "to_sql": "model_sql",
     "watching": "utils.progress",
 }
 
@@ -74,6 +76,7 @@ if TYPE_CHECKING:  # the same names, for those who read and do not run
     from evlearn import plotting as plotting
     from evlearn import preprocessing as preprocessing
     from evlearn.model_files import load_model, save_model
+    from evlearn.model_sql import to_sql
     from evlearn.partition.predictions import decide, predict_mass, predict_set
     from evlearn.reporting.report import report
     from evlearn.utils.progress import Progress, watching
