@@ -242,10 +242,16 @@ class EuclideanModel(PrototypeModel):
             return
         centre, scale, prototypes = arguments[:_OF_SETS]
         scale = rows.dtype.type(scale)
+        n_rows = min(len(rows), _ROWS_OF_PRODUCTS)
+        # With two columns more, for the squares of rows and of prototypes: one product does it all.
+        inside = np.empty((n_rows, rows.shape[1] + 2), dtype=rows.dtype)
+        room = np.empty((n_rows, len(prototypes)), dtype=rows.dtype)
         for block in row_blocks(len(rows), _ROWS_OF_PRODUCTS):
+            some = inside[: block.stop - block.start]
             with np.errstate(over="ignore", invalid="ignore"):
-                inside = (rows[block] - centre) * scale
-                yield block, _squares_by_products(inside, prototypes)
+                np.subtract(rows[block], centre, out=some[:, :-2])
+                some[:, :-2] *= scale
+                yield block, _squares_by_products(some, prototypes, room[: len(some)])
 
     def costs_of(self, rows: Features) -> FloatArray:
         """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding."""
@@ -324,15 +330,14 @@ class _Known(NamedTuple):
     squares: FloatArray
 
 
-def _squares_by_products(inside: FloatArray, prototypes: FloatArray) -> _Known | None:
+def _squares_by_products(wide: FloatArray, prototypes: FloatArray, squares: FloatArray) -> _Known | None:
     """By a matrix product, or by differences where that loses digits; None if rows are too far away for it."""
+    inside = wide[:, :-2]
     sizes, apart = (np.einsum("ij,ij->i", one, one) for one in (inside, prototypes))
     if not sizes.max() < _FAR_FOR_PRODUCTS**2:
         return None
-    squares = inside @ prototypes.T
-    squares *= -2
-    squares += sizes[:, None]
-    squares += apart
+    wide[:, -2], wide[:, -1] = sizes, 1
+    np.matmul(wide, np.column_stack([-2 * prototypes, np.ones_like(apart), apart]).T, out=squares)
     close = np.flatnonzero(squares.min(axis=1) < _NEAR_FOR_PRODUCTS * (sizes + apart.max()))
     for some in row_blocks(len(close), _ROWS_OF_PRODUCTS):
         row, which = np.nonzero(squares[close[some]] < _NEAR_FOR_PRODUCTS * (sizes[close[some], None] + apart))
