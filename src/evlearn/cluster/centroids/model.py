@@ -245,13 +245,23 @@ class EuclideanModel(PrototypeModel):
         n_rows = min(len(rows), _ROWS_OF_PRODUCTS)
         # With two columns more, for the squares of rows and of prototypes: one product does it all.
         inside = np.empty((n_rows, rows.shape[1] + 2), dtype=rows.dtype)
+        wide = self._wide(prototypes)
         room = np.empty((n_rows, len(prototypes)), dtype=rows.dtype)
         for block in row_blocks(len(rows), _ROWS_OF_PRODUCTS):
             some = inside[: block.stop - block.start]
             with np.errstate(over="ignore", invalid="ignore"):
                 np.subtract(rows[block], centre, out=some[:, :-2])
                 some[:, :-2] *= scale
-                yield block, _squares_by_products(some, prototypes, room[: len(some)])
+                yield block, _squares_by_products(some, prototypes, wide, room[: len(some)])
+
+    def _wide(self, prototypes: FloatArray) -> FloatArray:
+        """Prototypes with the two columns that complete a product to squared distances."""
+        kind = prototypes.dtype, prototypes.shape
+        if kind not in self._prepared:
+            apart = np.einsum("ij,ij->i", prototypes, prototypes)
+            self._prepared[kind] = np.column_stack([-2 * prototypes, np.ones_like(apart), apart])
+        found: FloatArray = self._prepared[kind]
+        return found
 
     def costs_of(self, rows: Features) -> FloatArray:
         """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding."""
@@ -301,13 +311,31 @@ class EuclideanModel(PrototypeModel):
         """The rows as the kernel takes them; in double precision where their unit is beyond single precision."""
         if rows.dtype == np.float32:
             low, high = _SINGLE_SCALES
-            if not low < self.coordinates.scale < high or np.abs(self.prototypes).max() > _SINGLE_FARTHEST:
+            if not low < self.coordinates.scale < high or self._farthest > _SINGLE_FARTHEST:
                 rows = rows.astype(np.float64)
         return np.ascontiguousarray(rows)
 
+    @cached_property
+    def _farthest(self) -> float:
+        return float(np.abs(self.prototypes).max())
+
+    @cached_property
+    def _prepared(self) -> dict[Any, Any]:
+        """What is made once for many calls, as of a service that predicts row by row."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_prepared"}
+
     def _arguments(self, rows: FloatArray) -> tuple[Any, ...]:
         """What the kernel takes, between the rows and the results."""
-        dtype, beyond = rows.dtype, rows.shape[1] - self.n_features
+        kind = rows.dtype, rows.shape[1] - self.n_features
+        if kind not in self._prepared:
+            self._prepared[kind] = self._prepare(*kind)
+        found: tuple[Any, ...] = self._prepared[kind]
+        return found
+
+    def _prepare(self, dtype: Any, beyond: int) -> tuple[Any, ...]:
         prototypes = np.pad(self.prototypes, ((0, 0), (0, beyond)))
         centre, scale = np.pad(self.coordinates.centre, (0, beyond)), self.coordinates.scale
         least = 1e-30 if dtype == np.float32 else 1e-200  # of the empty set too, as of the others in the kernel
@@ -330,14 +358,16 @@ class _Known(NamedTuple):
     squares: FloatArray
 
 
-def _squares_by_products(wide: FloatArray, prototypes: FloatArray, squares: FloatArray) -> _Known | None:
+def _squares_by_products(
+    rows: FloatArray, prototypes: FloatArray, wide: FloatArray, squares: FloatArray
+) -> _Known | None:
     """By a matrix product, or by differences where that loses digits; None if rows are too far away for it."""
-    inside = wide[:, :-2]
-    sizes, apart = (np.einsum("ij,ij->i", one, one) for one in (inside, prototypes))
+    inside, apart = rows[:, :-2], wide[:, -1]
+    sizes = np.einsum("ij,ij->i", inside, inside)
     if not sizes.max() < _FAR_FOR_PRODUCTS**2:
         return None
-    wide[:, -2], wide[:, -1] = sizes, 1
-    np.matmul(wide, np.column_stack([-2 * prototypes, np.ones_like(apart), apart]).T, out=squares)
+    rows[:, -2], rows[:, -1] = sizes, 1
+    np.matmul(rows, wide.T, out=squares)
     close = np.flatnonzero(squares.min(axis=1) < _NEAR_FOR_PRODUCTS * (sizes + apart.max()))
     for some in row_blocks(len(close), _ROWS_OF_PRODUCTS):
         row, which = np.nonzero(squares[close[some]] < _NEAR_FOR_PRODUCTS * (sizes[close[some], None] + apart))
