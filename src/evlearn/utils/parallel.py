@@ -14,6 +14,11 @@ from typing import Any
 from joblib import Parallel
 from threadpoolctl import ThreadpoolController
 
+from evlearn.utils.chunks import row_blocks
+
+# Results that are in memory at a time where an engine gives them as lists.
+_IN_A_LIST = 64
+
 
 def run_jobs(
     jobs: Sequence[Any], n_jobs: int | None, report: Callable[[int], None] | None = None
@@ -49,7 +54,7 @@ class _Workers:
         """The results of tasks, in their order."""
         # Taken out, so that nobody else gives it work before this is done.
         pool = self._idle.pop(n_jobs, None) or self.stack.enter_context(_parallel(n_jobs))
-        yield from pool(tasks)
+        yield from _results(pool, tasks)
         self._idle[n_jobs] = pool
 
 
@@ -75,12 +80,24 @@ def run_tasks(tasks: list[Any], n_jobs: int | None) -> Iterator[Any]:
         yield function(*arguments, **named)
         return
     workers = _WORKERS.get()
-    yield from _parallel(n_jobs)(tasks) if workers is None else workers.run(tasks, n_jobs)
+    yield from _results(_parallel(n_jobs), tasks) if workers is None else workers.run(tasks, n_jobs)
 
 
 def _parallel(n_jobs: int | None) -> Parallel:
     # Tasks are few and large: one by one and all at once, or an engine would leave workers without work.
-    return Parallel(n_jobs=n_jobs, prefer="threads", batch_size=1, pre_dispatch="all", return_as="generator")
+    options: dict[str, Any] = {"prefer": "threads", "batch_size": 1, "pre_dispatch": "all"}
+    try:
+        return Parallel(n_jobs=n_jobs, return_as="generator", **options)
+    except ValueError:  # Ray's backend gives lists only
+        return Parallel(n_jobs=n_jobs, **options)
+
+
+def _results(pool: Parallel, tasks: list[Any]) -> Iterator[Any]:
+    if pool.return_generator:
+        yield from pool(tasks)
+        return
+    for some in row_blocks(len(tasks), _IN_A_LIST):
+        yield from pool(tasks[some])
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
