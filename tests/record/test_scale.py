@@ -93,6 +93,12 @@ def test_memory_and_a_pass_grow_no_faster_than_the_number_of_clusters():
             assert runs[more][name] <= 1.2 * more / 10 * runs[10][name], (name, more)
 
 
+def test_starts_of_many_clusters_miss_few_in_less_time_than_runs_of_k_means():
+    for run in record.read("scale_starts")["runs"]:
+        assert run["missed"] <= 0.3 * run["missed_by_best_of_ten"], run["sizes"]
+        assert run["seconds"] <= run["seconds_of_best_of_ten"], run["sizes"]
+
+
 # Ensembles
 
 

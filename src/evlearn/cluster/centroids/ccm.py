@@ -58,7 +58,7 @@ class CCM(OnlineClusterer):
         "random", at random samples; "peaks", at peaks of belief; or at given points.
     n_init : int, default=10
         How many times to start; the best result is kept. With "kmeans" it is k-means that starts so many times, on
-        a sample.
+        a sample; with more than 50 clusters once, from three times as many prototypes.
     max_iter : int, default=300
         The largest number of iterations.
     tol : float, default=1e-6

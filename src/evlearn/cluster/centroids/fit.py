@@ -163,9 +163,9 @@ class Sight(NamedTuple):
     delta: float
 
 
-def look_at(rows: Rows, weights: Any, delta: Any, random: np.random.RandomState) -> Sight:
-    """A first look at the data."""
-    sample, counts = draw(rows, weights, random)
+def look_at(rows: Rows, weights: Any, delta: Any, random: np.random.RandomState, n_clusters: int = 1) -> Sight:
+    """A first look at the data, at the more of them the more clusters there are."""
+    sample, counts = draw(rows, weights, random, n_clusters)
     distance = typical_distance(sample, counts, random) if isinstance(delta, str) else float(delta)
     return Sight(sample, counts, Coordinates.of(sample), distance)
 
@@ -175,7 +175,8 @@ def first_state(method: Any, rows: Rows, weights: FloatArray | None) -> FitState
     random = check_random_state(method.random_state)
     if isinstance(rows, SparseRows):
         return _state_of_sparse(method, rows, weights, random)
-    seen = look_at(rows, weights, method.delta, random)
+    n_clusters = 1 if isinstance(method.n_clusters, str) else method.n_clusters
+    seen = look_at(rows, weights, method.delta, random, n_clusters)
     starts = method._starts(rows, seen.sample, seen.counts, random)
     inside = seen.coordinates.enter(seen.sample)
     chosen = _choose(method, seen, inside, seen.coordinates.enter(starts[0]), random)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -16,7 +15,7 @@ from evlearn.cluster.collapse import are_coincident
 from evlearn.utils.convergence import Trace, descend
 from evlearn.utils.typing import FloatArray
 
-_MOST_STARTS, _MOST_ROWS = 3, 5_000
+_MOST_STARTS, _MOST_ROWS, _ROWS_EACH = 3, 5_000, 20
 _TOL, _ITERATIONS = 1e-4, 100
 _MOST_LOWERINGS = 3
 
@@ -47,7 +46,7 @@ class Trial:
 
     def sets(self, start: FloatArray) -> FocalSets:
         """The focal sets of a start."""
-        rows, weights = self._some
+        rows, weights = self._some(len(start))
         return self.sets_of(self.coordinates.enter(start), rows, weights)
 
     def best(self, starts: list[FloatArray], chosen: Chosen, *, lower_beta: bool) -> tuple[FloatArray, Chosen]:
@@ -69,7 +68,7 @@ class Trial:
         return best, chosen
 
     def _descend(self, start: FloatArray, chosen: Chosen) -> Trace[Point]:
-        rows, weights = self._some
+        rows, weights = self._some(len(start))
         # The model takes rows as the user has them, and these are in its own coordinates already.
         here = Coordinates(np.zeros(rows.shape[1]), 1.0)
         sized = chosen._replace(delta=chosen.delta * self.coordinates.scale)
@@ -81,7 +80,6 @@ class Trial:
             raise KeyboardInterrupt
         return end
 
-    @cached_property
-    def _some(self) -> tuple[FloatArray, FloatArray]:
-        step = -(-len(self.sample) // _MOST_ROWS)
+    def _some(self, n_clusters: int) -> tuple[FloatArray, FloatArray]:
+        step = -(-len(self.sample) // max(_MOST_ROWS, _ROWS_EACH * n_clusters))
         return np.ascontiguousarray(self.sample[::step]), self.weights[::step]
