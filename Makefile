@@ -1,7 +1,7 @@
 # What CI runs, and what a contributor runs before a commit: `make check`.
 PYTHON ?= python
 
-.PHONY: check lint types layers test test-all test-long test-timing coverage test-minimum test-newest docs build sanitize benchmark
+.PHONY: check lint types layers test test-all test-long test-timing test-engines coverage test-minimum test-newest docs build sanitize benchmark
 
 # One BLAS thread for each of the processes that tests run in.
 PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest
@@ -41,6 +41,11 @@ coverage:
 # Limits on seconds; by themselves, on a machine that does nothing else.
 test-timing:
 	$(PYTHON) -m pytest -m timing
+
+# The recipes of the guide on Spark and Ray, half a gigabyte to install and a Java machine; not part of CI.
+test-engines:
+	$(PYTHON) -m pip install --quiet pyspark ray
+	$(PYTHON) -m pytest tests/test_engines.py
 
 # The fast tier in a fresh environment with the oldest versions that pyproject.toml declares, or with the newest.
 test-minimum test-newest:

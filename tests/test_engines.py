@@ -10,15 +10,15 @@ GUIDE = Path(__file__).parents[1] / "docs" / "guide" / "engines.rst"
 
 
 @pytest.fixture(scope="module")
-def names():
+def names(tmp_path_factory):
     """What the guide has made before its recipes: the first example."""
     examples = doctest.DocTestParser().get_examples(GUIDE.read_text(encoding="utf-8"))
     last = next(i for i, one in enumerate(examples) if one.source.startswith("model = "))
     found = {}
     for one in examples[: last + 1]:
         exec(one.source, found)
-    exec("import evlearn", found)
-    return found
+    exec("import evlearn\nfrom evlearn.blocks import open_rows", found)
+    return found | {"folder": tmp_path_factory.mktemp("engines")}
 
 
 def run(name, names):
@@ -37,6 +37,15 @@ def check(found, names):
     assert (said.verdict().labels() == expected["assignment"]).all()
 
 
+def check_masses(found, names):
+    """Masses that were joined to their customers are those of the model that was fitted to them."""
+    fitted = names["fitted"]
+    assert len(found) == 600
+    assert list(found.columns[:4]) == list(names["customers"].columns)
+    said = fitted.predict_mass(found[names["features"]])
+    assert abs(found.iloc[:, 4:].to_numpy() - said.masses).max() < 1e-12
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_spark_scores_batches_and_runs_the_query(names, monkeypatch):
@@ -49,6 +58,8 @@ def test_spark_scores_batches_and_runs_the_query(names, monkeypatch):
         run("spark", names)
         check(names["scored"].toPandas(), names)
         assert names["joined"].count() == 600
+        run("spark-fit", names)
+        check_masses(names["back"].toPandas(), names)
         run("spark-sql", names)
         asked = names["asked"].toPandas()
         expected = names["customers"].merge(asked, on="customer")
@@ -72,5 +83,7 @@ def test_ray_scores_batches(names):
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     try:
         check(run("ray", names)["scored"], names)
+        run("ray-fit", names)
+        check_masses(names["customers"].merge(names["masses"], on="customer"), names)
     finally:
         ray.shutdown()

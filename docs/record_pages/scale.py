@@ -11,7 +11,7 @@ COLOURS = {"ecm": "#0072B2", "evclus": "#D55E00", "nn_evclus": "#009E73"}
 def parts(read):
     """Texts and figures of the page."""
     sizes, costs, engines = read("scale_sizes"), read("scale_costs"), read("scale_engines")
-    small, forecast = read("scale_small"), read("scale_forecast")
+    small, forecast, service = read("scale_small"), read("scale_forecast"), read("scale_service")
     return {
         "sizes": sizes_table(sizes) + provenance(sizes),
         "slopes": slopes(sizes),
@@ -23,6 +23,7 @@ def parts(read):
         "forecast": forecast_table(forecast),
         "check": check_table(forecast),
         "breaks": breaks(forecast),
+        "service": service_table(service) + provenance(service),
         "small": small_table(small) + provenance(small),
     }
 
@@ -226,6 +227,27 @@ def breaks(forecast):
         f"{order:.0f} GB. Train it on a sample, and predict the rest: prediction is one pass, shared by all "
         "workers.\n"
     )
+
+
+def service_table(service):
+    header = [
+        "clusters, features",
+        "requests, threads",
+        "p50 (ms)",
+        "p99 (ms)",
+        "a second",
+        "equal answers",
+        "resident before and after (MB)",
+    ]
+    rows = []
+    for run in service["runs"]:
+        resident = " and ".join(f"{size / 1e6:.1f}" for size in run["resident_bytes"])
+        for load, memory in ((run["alone"], None), (run["busy"], resident)):
+            told = [f"{load['requests']:,}, {load['threads']}", load["p50_ms"], load["p99_ms"]]
+            equal = f"{load['equal']:,}"
+            rows.append([f"{run['clusters']}, {run['features']}", *told, round(load["per_second"]), equal, memory])
+    direct = " and ".join(f"{run['direct_ms']:.2g}" for run in service["runs"])
+    return table(header, rows) + f"The call of ``predict_mass`` itself takes {direct} ms of these.\n\n"
 
 
 def small_table(small):

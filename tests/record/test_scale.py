@@ -1,14 +1,21 @@
 """The scale study: what was measured keeps its promises, and a short version still gives the same."""
 
+import http.client
+import json
 import math
+import subprocess
+import sys
+from contextlib import closing
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+import evlearn
 from benchmarks.common import record
 from benchmarks.common.big_data import generate
-from benchmarks.studies.scale import ensemble, forecast, small_data
+from benchmarks.studies.scale import ensemble, forecast, service, small_data
 from benchmarks.studies.scale import study as scale
 from benchmarks.studies.scale.engine import compare
 from evlearn.blocks import open_rows
@@ -132,3 +139,46 @@ def test_a_small_ensemble_still_finds_what_was_recorded():
     committed, now = record.read("scale_ensemble")["sizes"][0], ensemble.size(10_000, 0.5)
     assert now["ari"] == pytest.approx(committed["ari"], abs=0.01)
     assert now["error_of_sure"] == pytest.approx(committed["error_of_sure"], abs=0.002)
+
+
+@pytest.mark.slow
+def test_a_service_answers_as_the_model_does():
+    found = service.serve(20, 30, 400)
+    assert found["busy"]["equal"] == 400
+    assert found["alone"]["equal"] == 40
+    assert found["blas_threads"][0] == found["blas_threads"][1]
+
+
+@pytest.mark.slow
+def test_a_service_says_what_is_wrong_with_a_request_and_goes_on(tmp_path):
+    model, X = service.fitted(3, 2, np.random.default_rng(0))
+    evlearn.save_model(model, tmp_path / "model.json")
+    command = [sys.executable, service.SERVER, tmp_path / "model.json", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            port = int(process.stdout.readline())
+            with closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+                for body in (
+                    b"{",
+                    b"[]",
+                    b"{}",
+                    b'{"rows": [["a"]]}',
+                    b'{"rows": [[1]]}',
+                    b'{"rows": [[1, NaN]]}',
+                ):
+                    connection.request("POST", "/", body)
+                    response = connection.getresponse()
+                    assert (response.status, set(json.loads(response.read()))) == (400, {"error"})
+                _, said = service.ask(connection, X[:3])
+            assert said["masses"] == model.predict_mass(X[:3]).masses.tolist()
+        finally:
+            process.terminate()
+
+
+def test_the_recorded_service_was_right_and_kept_its_size():
+    for run in record.read("scale_service")["runs"]:
+        assert run["busy"]["requests"] == run["busy"]["equal"] == 10_000
+        before, after = run["resident_bytes"]
+        assert after < before + 5e6
+        assert run["blas_threads"][0] == run["blas_threads"][1]
+        assert set(run["blas_threads"][0]) == {2}

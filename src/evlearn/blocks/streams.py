@@ -16,7 +16,8 @@ from evlearn.utils.progress import Count
 
 def is_stream(X: Any) -> bool:
     """Whether X gives batches of Arrow, and is not itself a frame in memory."""
-    streams = ("__arrow_c_stream__", "collect_batches", "to_batches")  # the last two of polars and of datasets
+    # The last three of polars, of datasets of Arrow and of those of Ray; frames of Spark have the first.
+    streams = ("__arrow_c_stream__", "collect_batches", "to_batches", "map_batches")
     frames = ("__array__", "__dataframe__", "__dask_graph__")
     return any(hasattr(X, one) for one in streams) and not any(hasattr(X, one) for one in frames)
 
@@ -110,6 +111,8 @@ def _batches(X: Any) -> Iterator[Any]:
         X = X.collect_batches(chunk_size=BATCH_ROWS)
     elif hasattr(X, "to_batches"):
         X = X.to_batches()
+    elif hasattr(X, "iter_batches"):
+        X = X.iter_batches(batch_size=BATCH_ROWS, batch_format="pyarrow")
     chunks: Iterable[Any] = X
     yield from map(as_table, chunks)
 

@@ -1,0 +1,60 @@
+"""A scoring service: ``python scoring_server.py model.json 8000`` answers ``POST {"rows": [[...], ...]}``."""
+
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+import evlearn
+
+LARGEST = 10_000_000  # bytes of a request
+
+
+class Scoring(BaseHTTPRequestHandler):
+    """Answers with clusters, assignments and masses; many threads share one model."""
+
+    protocol_version = "HTTP/1.1"  # connections stay open
+    disable_nagle_algorithm = True
+    wbufsize = -1  # head and body of an answer leave together
+
+    def do_POST(self):
+        """Score rows."""
+        length = int(self.headers.get("Content-Length", 0))
+        if length > LARGEST:
+            self.close_connection = True
+            return self.answer(413, {"error": f"more than {LARGEST} bytes; send fewer rows at a time."})
+        try:
+            rows = np.array(json.loads(self.rfile.read(length))["rows"], dtype=np.float64)
+            said = self.server.model.predict_mass(rows)
+        except (ValueError, KeyError, TypeError) as error:
+            return self.answer(400, {"error": str(error)})
+        found = {"cluster": said.to_hard().tolist(), "assignment": said.verdict().labels().tolist()}
+        return self.answer(200, {**found, "sets": said.focal_sets.labels, "masses": said.masses.tolist()})
+
+    def do_GET(self):
+        """Tell how the service is."""
+        blas = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        self.answer(200, {"model": repr(self.server.model), "blas_threads": blas, "resident_bytes": 4096 * pages})
+
+    def answer(self, status, content):
+        """Send it."""
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+if __name__ == "__main__":
+    with ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Scoring) as server:
+        server.model = evlearn.load_model(sys.argv[1])
+        print(server.server_port, flush=True)
+        server.serve_forever()
