@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import evlearn
 from evlearn import Progress, watching
+from evlearn.blocks import open_rows
 from evlearn.cluster import CCM, CECM, ECM, EVCLUS, RECM, BootClus, ECMdd, EKNNClus
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
@@ -158,6 +159,18 @@ def test_the_copy_of_data_from_elsewhere_is_told_before_the_fit(tmp_path, way):
     heard = heard_of(lambda: ECM(4, random_state=0).fit(data[way]()))
     assert (heard[0].estimator, str(heard[0])) == ("ECM", "ECM copy 120 of 120 rows")
     assert {one.unit for one in heard[1:]} == {"iteration"}
+
+
+def test_rows_of_a_pass_that_takes_long_are_told_too(monkeypatch):
+    monkeypatch.setattr("evlearn.utils.progress._SECONDS", 0.0)
+    heard = []
+    with open_rows(X, block_rows=50) as rows, watching(heard.append), at_work("ECM"):
+        assert list(rows.map(lambda block, weights: len(block))) == [50, 50, 20]
+    assert [str(one) for one in heard] == ["ECM pass 50 of 120 rows", "ECM pass 100 of 120 rows"]
+    model = ECM(4, random_state=0).fit(X)
+    with open_rows(X, block_rows=50) as rows:
+        heard = heard_of(lambda: model.predict_mass(rows))
+    assert [(one.stage, one.done) for one in heard] == [("write", 50), ("write", 100)]
 
 
 # Where it is told

@@ -17,6 +17,7 @@ from evlearn.blocks.tables import Keys
 from evlearn.blocks.targets import Target
 from evlearn.utils.chunks import row_blocks, task_slices
 from evlearn.utils.parallel import run_tasks
+from evlearn.utils.progress import Count
 from evlearn.utils.typing import IntArray
 
 Function = Callable[..., Any]
@@ -254,7 +255,9 @@ class ArrayRows(Rows):
         object
             The results, in the order of the blocks, each when those before it are there too.
         """
-        yield from run_tasks([delayed(_apply)(function, self, weights, block) for block in self._tasks()], n_jobs)
+        blocks = self._tasks()
+        tasks = [delayed(_apply)(function, self, weights, block) for block in blocks]
+        yield from self._counted("pass", blocks, run_tasks(tasks, n_jobs))
 
     def write(self, function: Function, target: Target, *, n_jobs: int | None = None) -> None:
         """Call ``function(block)`` for all blocks and put the results, which have as many rows, where they belong.
@@ -268,7 +271,9 @@ class ArrayRows(Rows):
         n_jobs : int or None, default=None
             How many workers.
         """
-        for _ in run_tasks([delayed(_put)(function, self, target, block) for block in self._tasks()], n_jobs):
+        blocks = self._tasks()
+        tasks = [delayed(_put)(function, self, target, block) for block in blocks]
+        for _ in self._counted("write", blocks, run_tasks(tasks, n_jobs)):
             pass
 
     def take(self, indices: IntArray) -> Any:
@@ -308,6 +313,13 @@ class ArrayRows(Rows):
         if self._block_rows is not None:
             return list(row_blocks(self.n_rows, self._block_rows))
         return task_slices(self.n_rows, self.n_features * self.dtype.itemsize)
+
+    def _counted(self, stage: str, blocks: list[slice], results: Iterator[Any]) -> Iterator[Any]:
+        """The same, and whoever listens hears how many rows are done."""
+        count = Count(stage, "rows", self.n_rows, ending=False)
+        for block, result in zip(blocks, results, strict=True):
+            count.reach(block.stop)
+            yield result
 
     def _to_file(self) -> MappedFile:
         self._scratch, file = spill(self._source, self._folder)

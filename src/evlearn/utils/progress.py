@@ -23,7 +23,8 @@ class Progress:
     estimator : str
         The name of its class, or of the function; empty for `open_rows` by itself.
     stage : str
-        What it does: ``"copy"``, ``"fit"``, ``"bootstrap"`` or ``"search"``.
+        What it does: ``"copy"``, ``"fit"``, ``"bootstrap"`` or ``"search"``; and ``"pass"`` or ``"write"`` for rows
+        of a single pass, if that takes seconds.
     unit : str
         What is counted: ``"rows"``, ``"iteration"``, ``"sweep"``, ``"pass"``, ``"resample"``, ``"model"`` or
         ``"task"``; empty if there is only something to say.
@@ -225,11 +226,13 @@ class Count:
         What is counted.
     total : int or None, default=None
         How many there are, if that is known.
+    ending : bool, default=True
+        Whether the end is told too.
     """
 
-    def __init__(self, stage: str, unit: str, total: int | None = None) -> None:
+    def __init__(self, stage: str, unit: str, total: int | None = None, *, ending: bool = True) -> None:
         self._work = _WORK.get() or Work("")
-        self._stage, self._unit, self._total = stage, unit, total
+        self._stage, self._unit, self._total, self._ending = stage, unit, total, ending
         self._begun = self._told = time.monotonic()
         self._done = 0
 
@@ -245,7 +248,10 @@ class Count:
     def reach(self, done: int) -> None:
         """So many are done."""
         self._done, now = done, time.monotonic()
-        if self._unit == "rows" and done != self._total and now - self._told < _SECONDS:
+        if done == self._total:
+            if not self._ending:
+                return
+        elif self._unit == "rows" and now - self._told < _SECONDS:
             return
         self._told, each = now, (now - self._begun) / max(done, 1)
         left = None if self._total is None else each * (self._total - done)
