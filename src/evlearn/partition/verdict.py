@@ -1,6 +1,8 @@
 """One rule that says of each sample: sure of a cluster, torn between some, or an outlier."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -73,9 +75,11 @@ class Verdict:
         """
         found = np.full(len(self.candidates), "outlier", dtype=object)
         sure, torn = self.sure, self.torn
-        singles = np.eye(self.candidates.shape[1], dtype=bool)
-        of_single = np.array([label(one, names) for one in singles], dtype=object)
-        found[sure] = of_single[self.candidates[sure].argmax(axis=1)]
+        best, n_clusters = self.candidates[sure].argmax(axis=1), self.candidates.shape[1]
+        of_single = np.empty(n_clusters, dtype=object)
+        for k in np.flatnonzero(np.bincount(best, minlength=n_clusters)):  # of many clusters, those that occur
+            of_single[k] = label(np.arange(n_clusters) == k, names)
+        found[sure] = of_single[best]
         sets, places = distinct(self.candidates[torn])
         found[torn] = np.array([label(one, names) for one in sets], dtype=object)[places]
         return found
@@ -85,7 +89,7 @@ def judge(masses: FloatArray, focal_sets: FocalSets, level: float) -> Verdict:
     """The verdict on each sample."""
     check_real("level", level, 0, 1, open_low=True)
     candidates = np.zeros((len(masses), focal_sets.frame_size), dtype=bool)
-    members_by_size = _members_by_size(focal_sets)
+    members_by_size = cache(partial(_members_by_size, focal_sets))  # most rows do not need it
     for block in row_blocks(len(masses), max(1, _BLOCK_NUMBERS // len(focal_sets))):
         candidates[block] = _candidates(masses[block], focal_sets, members_by_size, float(level))
     return Verdict(candidates, float(level))
@@ -150,7 +154,10 @@ def _members_by_size(focal_sets: FocalSets) -> list[tuple[slice, IntArray]]:
 
 
 def _candidates(
-    masses: FloatArray, focal_sets: FocalSets, members_by_size: list[tuple[slice, IntArray]], level: float
+    masses: FloatArray,
+    focal_sets: FocalSets,
+    members_by_size: Callable[[], list[tuple[slice, IntArray]]],
+    level: float,
 ) -> BoolArray:
     found = np.zeros((len(masses), focal_sets.frame_size), dtype=bool)
     inside = np.flatnonzero(masses[:, 0] < OUTLIER_MASS)
@@ -166,7 +173,7 @@ def _candidates(
         found[inside[open_[lacking]]] = True
         open_ = open_[~lacking]
     if len(open_):
-        found[inside[open_]] = _several(masses[open_], plausibilities[open_], needed[open_], members_by_size)
+        found[inside[open_]] = _several(masses[open_], plausibilities[open_], needed[open_], members_by_size())
     return found
 
 

@@ -23,8 +23,8 @@ class Progress:
     estimator : str
         The name of its class, or of the function; empty for `open_rows` by itself.
     stage : str
-        What it does: ``"copy"``, ``"fit"``, ``"bootstrap"`` or ``"search"``; and ``"pass"`` or ``"write"`` for rows
-        of a single pass, if that takes seconds.
+        What it does: ``"copy"``, ``"fit"``, ``"bootstrap"`` or ``"search"``; and ``"pass"`` or ``"write"`` for
+        rows of a single pass, if that takes seconds.
     unit : str
         What is counted: ``"rows"``, ``"iteration"``, ``"sweep"``, ``"pass"``, ``"resample"``, ``"model"`` or
         ``"task"``; empty if there is only something to say.
