@@ -246,8 +246,13 @@ def service_table(service):
             told = [f"{load['requests']:,}, {load['threads']}", load["p50_ms"], load["p99_ms"]]
             equal = f"{load['equal']:,}"
             rows.append([f"{run['clusters']}, {run['features']}", *told, round(load["per_second"]), equal, memory])
-    direct = " and ".join(f"{run['direct_ms']:.2g}" for run in service["runs"])
-    return table(header, rows) + f"The call of ``predict_mass`` itself takes {direct} ms of these.\n\n"
+    direct, server = (
+        " and ".join(f"{run[name]:.2g}" for run in service["runs"]) for name in ("direct_ms", "server_cpu_ms")
+    )
+    return table(header, rows) + (
+        f"A request takes {server} ms of the server's CPU, all that is JSON and HTTP included; a call of "
+        f"``predict_mass`` takes {direct} ms by the clock.\n\n"
+    )
 
 
 def small_table(small):

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -38,7 +39,8 @@ class Scoring(BaseHTTPRequestHandler):
         """Tell how the service is."""
         blas = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
         pages = int(Path("/proc/self/statm").read_text().split()[1])
-        self.answer(200, {"model": repr(self.server.model), "blas_threads": blas, "resident_bytes": 4096 * pages})
+        used = {"resident_bytes": 4096 * pages, "cpu_seconds": time.process_time()}
+        self.answer(200, {"model": repr(self.server.model), "blas_threads": blas, **used})
 
     def answer(self, status, content):
         """Send it."""

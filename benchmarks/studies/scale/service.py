@@ -117,6 +117,7 @@ def serve(n_clusters, n_features, n_requests=REQUESTS):
         "clusters": n_clusters,
         "features": n_features,
         "direct_ms": 1e3 * direct,
+        "server_cpu_ms": 1e3 * (after["cpu_seconds"] - before["cpu_seconds"]) / n_requests,
         "alone": alone,
         "busy": busy,
         "resident_bytes": [before["resident_bytes"], after["resident_bytes"]],
