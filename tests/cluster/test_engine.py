@@ -5,6 +5,7 @@ import os
 import signal
 import tempfile
 import time
+import tracemalloc
 import warnings
 
 import dask.array as da
@@ -12,6 +13,7 @@ import dask.dataframe as dd
 import joblib
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster
@@ -193,6 +195,26 @@ def test_frames_in_chunks_must_have_the_columns_of_the_fit(X):
     model = ECM(3, random_state=0).fit(frame)
     with pytest.raises(ValueError, match="and the model was fitted to"):
         model.predict(iter([frame[["y", "x", "z"]]]))
+
+
+def large_sum(rows, weights):
+    return np.full(60_000, rows.sum())
+
+
+@pytest.mark.parametrize("way", ["collection", "files of workers", "processes"])
+def test_results_are_added_as_they_come_and_not_kept(way, client, tmp_path):
+    data = np.ones((6400, 2))
+    pq.write_table(pa.table({"x": data[:, 0], "y": data[:, 1]}), tmp_path / "t.parquet", row_group_size=10)
+    given = da.from_array(data, chunks=(10, 2)) if way == "collection" else tmp_path / "t.parquet"
+    options = {"folder": tmp_path} if way == "processes" else {}
+    with joblib.parallel_config("loky", n_jobs=2), open_rows(given, block_rows=10, **options) as rows:
+        rows.add(weighted_sum, rows.align(np.ones(6400)))  # what is imported and started by then
+        tracemalloc.start()
+        found = rows.add(large_sum)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert (found == 12_800).all()
+    assert peak < 20e6, "640 results have 307 MB together"
 
 
 def test_missing_values_on_the_workers_are_an_error_here(client):
