@@ -1,8 +1,8 @@
 """Many clusters in many features, as embeddings are: ``python -m benchmarks.studies.scale.embeddings [--write]``.
 
 An iteration of ECM beside one of scikit-learn's k-means (Lloyd), in turns, in CPU time and one thread; and beside
-the two matrix products that an iteration cannot do without, one for distances and one for sums, where Lloyd has only
-the first. Then what one row costs in a prediction, and eight threads that predict row by row. A few minutes.
+the two matrix products that an iteration cannot do without, one for distances and one for sums, where Lloyd has
+only the first. Then what one row costs in a prediction, and eight threads that predict row by row. A few minutes.
 """
 
 import threading

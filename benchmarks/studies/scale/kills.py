@@ -1,10 +1,12 @@
-"""Workers and clients killed at random moments: ``python -m benchmarks.studies.scale.kills FOLDER [--kills N] [--write]``.
+"""Workers and clients killed at random moments.
+
+``python -m benchmarks.studies.scale.kills FOLDER [--kills N] [--write]``
 
 ECM and landmark EVCLUS on a Dask cluster of two processes, from a collection in memory and from Parquet files that
-the workers keep on their own disks. In most rounds a worker is killed (SIGKILL) at a random moment of the fit, and the
-result must be that of an undisturbed fit, to the last bit. In every fifth round it is the client, a process with a
-checkpoint, and the same program is started again; then the cluster, too, is another one. No file may be left. A fit
-that takes two minutes hangs. Some seconds for each kill.
+the workers keep on their own disks. In most rounds a worker is killed (SIGKILL) at a random moment of the fit, and
+the result must be that of an undisturbed fit, to the last bit. In every fifth round it is the client, a process
+with a checkpoint, and the same program is started again; then the cluster, too, is another one. No file may be
+left. A fit that takes two minutes hangs. Some seconds for each kill.
 """
 
 import os
@@ -15,7 +17,10 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 import warnings
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -55,14 +60,51 @@ def told(model):
     return np.concatenate([np.ravel(masses), [model.objective_]]).tobytes().hex()
 
 
+class Workers:
+    """Two workers without a nanny, which would take its time: one that is killed is replaced at once."""
+
+    def __init__(self, address, folder):
+        program = [sys.executable, "-m", "distributed.cli.dask_worker", address]
+        options = {"--nthreads": "1", "--memory-limit": "0", "--local-directory": str(folder)}
+        self._command = [*program, "--no-nanny", "--no-dashboard", *chain(*options.items())]
+        self._running = []
+
+    def two(self, client):
+        """The processes of two workers, once there are two that live."""
+        self._running = [one for one in self._running if one.poll() is None]
+        while len(self._running) < 2:
+            quiet = subprocess.DEVNULL
+            self._running.append(subprocess.Popen(self._command, stdout=quiet, stderr=quiet))
+        wanted = sorted(one.pid for one in self._running)
+        while True:
+            try:
+                if sorted(client.run(os.getpid).values()) == wanted:
+                    return wanted
+            except OSError:  # one that was killed a moment ago is still in the list
+                pass
+            time.sleep(0.1)
+
+    def close(self):
+        """Let them go."""
+        for one in self._running:
+            one.terminate()
+
+
+@contextmanager
 def cluster_of_two(folder):
-    return LocalCluster(2, threads_per_worker=1, dashboard_address=None, local_directory=folder, memory_limit=0)
+    """A client, and the workers that it has."""
+    with LocalCluster(n_workers=0, dashboard_address=None) as cluster, Client(cluster) as client:
+        workers = Workers(cluster.scheduler_address, folder)
+        try:
+            workers.two(client)
+            yield client, workers
+        finally:
+            workers.close()
 
 
-def worker_killed(client, method, way, table, expected, longest):
+def worker_killed(client, workers, method, way, table, expected, longest):
     """A fit during which a worker is killed."""
-    client.wait_for_workers(2)
-    victim = random.choice(list(client.run(os.getpid).values()))
+    victim = random.choice(workers.two(client))
     moment = random.uniform(0, longest)
     timer = threading.Timer(moment, os.kill, (victim, signal.SIGKILL))
     timer.start()
@@ -70,7 +112,8 @@ def worker_killed(client, method, way, table, expected, longest):
     found = told(METHODS[method]().fit(opened(table, way)))
     seconds = time.monotonic() - start
     timer.cancel()
-    return {"killed": "worker", "right": found == expected, "in_time": moment < seconds, "seconds": round(seconds, 2)}
+    found = {"right": found == expected, "in_time": moment < seconds}
+    return {"killed": "worker", **found, "seconds": round(seconds, 2)}
 
 
 CLIENT = """
@@ -84,7 +127,7 @@ if __name__ == "__main__":
 def client_program(way, table, folder):
     """What is killed and started again: a fit with a checkpoint, on a cluster of its own."""
     warnings.simplefilter("ignore")
-    with cluster_of_two(folder) as cluster, Client(cluster):
+    with cluster_of_two(folder):
         print("begun", flush=True)
         model = METHODS["ECM"](checkpoint=Path(folder, "fit.state")).fit(opened(Path(table), way))
         print(told(model), flush=True)
@@ -122,7 +165,7 @@ def main():
     (folder / "table").mkdir(parents=True)
     table = make_table(folder / "table")
     runs, expected, longest = [], {}, {}
-    with cluster_of_two(folder) as cluster, Client(cluster) as client:
+    with cluster_of_two(folder) as (client, workers):
         for method in METHODS:
             for way in WAYS:
                 start = time.monotonic()
@@ -138,8 +181,9 @@ def main():
                     case = "ECM", case[1]
                     one = client_killed(case[1], table, folder, expected[case], longest[case])
                 else:
-                    one = worker_killed(client, *case, table, expected[case], longest[case])
+                    one = worker_killed(client, workers, *case, table, expected[case], longest[case])
             except Exception as error:
+                traceback.print_exc()
                 one = {"right": False, "in_time": True, "failed": f"{type(error).__name__}: {str(error)[:200]}"}
             signal.alarm(0)
             runs.append({"method": case[0], "way": case[1], **one})
