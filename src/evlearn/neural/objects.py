@@ -12,7 +12,7 @@ from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.neural.dissimilarity import Dissimilarity
 from evlearn.neural.model import as_tensor
 from evlearn.neural.reading import Reader, take
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: Times d0: beyond it, the rounding of products is no longer small beside the targets. Then distances are direct
 #: differences, which take several times as long.
@@ -38,8 +38,10 @@ class Seen(NamedTuple):
 class Objects(ABC):
     """The samples of a training set."""
 
-    def __init__(self, n_samples: int, dissimilarity: Dissimilarity, transform: Transform, like: Tensor) -> None:
-        self.n_samples = n_samples
+    def __init__(
+        self, shape: tuple[int, int], dissimilarity: Dissimilarity, transform: Transform, like: Tensor
+    ) -> None:
+        self.n_samples, self.n_features = shape
         self._dissimilarity, self._transform, self._like = dissimilarity, transform, like
         # Then a product of features gives all targets.
         self._by_product = dissimilarity.euclidean and transform.kind == "exponential"
@@ -47,6 +49,10 @@ class Objects(ABC):
     @abstractmethod
     def see(self, indices: IntArray) -> Seen:
         """What the network sees of some samples."""
+
+    @abstractmethod
+    def hold(self, indices: IntArray) -> None:
+        """Have some samples at hand, in increasing order: most of those that are asked for next are among them."""
 
     def targets(self, indices: IntArray) -> Tensor:
         """The target conflicts of some samples with each other."""
@@ -85,7 +91,7 @@ class ArrayObjects(Objects):
     def __init__(
         self, data: FloatArray, reader: Reader, dissimilarity: Dissimilarity, transform: Transform, like: Tensor
     ) -> None:
-        super().__init__(len(data), dissimilarity, transform, like)
+        super().__init__(data.shape, dissimilarity, transform, like)
         self._data = data
         inputs = reader.inputs(data)
         self._inputs = as_tensor(inputs, like)
@@ -97,6 +103,9 @@ class ArrayObjects(Objects):
         """What the network sees of some samples."""
         chosen = self._positions(indices)
         return Seen(self._inputs[chosen], None if self._scores is None else self._scores[chosen])
+
+    def hold(self, indices: IntArray) -> None:
+        """All samples are at hand."""
 
     def _rows(self, indices: IntArray) -> FloatArray:
         return self._data[indices]
@@ -112,28 +121,65 @@ class ArrayObjects(Objects):
 
 
 class RowObjects(Objects):
-    """Samples anywhere; they are read when they are needed."""
+    """Samples anywhere; they are read when they are needed, many at once if it is known which these are."""
 
     def __init__(
         self, rows: Rows, reader: Reader, dissimilarity: Dissimilarity, transform: Transform, like: Tensor
     ) -> None:
-        super().__init__(len(rows), dissimilarity, transform, like)
+        super().__init__((len(rows), rows.n_features), dissimilarity, transform, like)
         self._source, self._reader = rows, reader
-        self._last: tuple[IntArray, FloatArray] = (np.empty(0, dtype=np.intp), np.empty((0, 0)))
+        self._window = self._runs = np.empty(0, dtype=np.intp)
+        self._held: ArrayObjects | None = None
+        self._last: tuple[Any, Any] = (None, None)
+        self._last_rows: tuple[IntArray, FloatArray] = (np.empty(0, dtype=np.intp), np.empty((0, 0)))
+
+    def hold(self, indices: IntArray) -> None:
+        """Read some samples, in increasing order."""
+        if self._held is None or not np.array_equal(indices, self._window):
+            self._held = None  # before others take its place in memory
+            settings = (self._reader, self._dissimilarity, self._transform, self._like)
+            self._window, self._held = indices, ArrayObjects(take(self._source, indices), *settings)
+            self._runs = np.flatnonzero(
+                np.diff(indices, prepend=-2) != 1
+            )  # where numbers do not follow each other
+            self._last = (None, None)
 
     def see(self, indices: IntArray) -> Seen:
         """What the network sees of some samples."""
+        held, places, here = self._find(indices)
+        if held is not None and here.all():
+            return held.see(places)
         inputs = self._reader.inputs(self._rows(indices))
         return Seen(as_tensor(inputs, self._like), as_tensor(self._reader.scores(inputs), self._like))
 
     def _rows(self, indices: IntArray) -> FloatArray:
         """Rows as the user has them; those that the last call began with are not read again."""
-        if not np.array_equal(indices, self._last[0][: len(indices)]):
-            self._last = (indices, take(self._source, indices))
-        return self._last[1][: len(indices)]
+        if np.array_equal(indices, self._last_rows[0][: len(indices)]):
+            return self._last_rows[1][: len(indices)]
+        held, places, here = self._find(indices)
+        if held is None:
+            rows = take(self._source, indices)
+        else:
+            rows = held._rows(places)
+            if not here.all():
+                rows[~here] = take(self._source, indices[~here])
+        self._last_rows = (indices, rows)
+        return rows
 
     def _features(self, indices: IntArray) -> Tensor:
-        return self._compared(self._rows(indices))
+        held, places, here = self._find(indices)
+        return held._features(places) if held is not None and here.all() else self._compared(self._rows(indices))
+
+    def _find(self, indices: IntArray) -> tuple[ArrayObjects | None, IntArray, BoolArray]:
+        """What is at hand, where samples are in it, and which of them."""
+        if self._held is None:
+            return None, indices, np.zeros(len(indices), dtype=bool)
+        if indices is not self._last[0]:
+            starts = self._window[self._runs]
+            run = np.maximum(np.searchsorted(starts, indices, side="right") - 1, 0)
+            places = np.clip(indices - starts[run] + self._runs[run], 0, len(self._window) - 1)
+            self._last = (indices, (places, self._window[places] == indices))
+        return (self._held, *self._last[1])
 
 
 def exponential_targets(features: Tensor) -> Tensor:

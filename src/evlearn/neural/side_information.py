@@ -72,10 +72,10 @@ def _split(n: int, n_parts: int, random: np.random.RandomState) -> list[IntArray
 
 def read_known(labels: Any, constraints: PairwiseConstraints | None, n_samples: int, n_clusters: int) -> Known:
     """What a user knows."""
-    codes = np.full(n_samples, -1) if labels is None else label_codes(labels, -1, "labels")
-    if len(codes) != n_samples:
+    codes = np.empty(0, dtype=np.intp) if labels is None else label_codes(labels, -1, "labels")
+    if labels is not None and len(codes) != n_samples:
         raise ValueError(f"labels has {len(codes)} entries for {n_samples} samples.")
-    if codes.max() >= n_clusters:
+    if codes.max(initial=-1) >= n_clusters:
         raise ValueError(f"labels has {codes.max() + 1} classes, and n_clusters is {n_clusters}.")
     labelled = np.flatnonzero(codes >= 0)
     none = np.empty((0, 2), dtype=np.intp)

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ _PLATEAU = 0.3  # of the patience: then the learning rate is halved
 _SLOWEST = 1 / 64  # of the learning rate: then the training ends
 _PARTS_PER_LOOK = 10
 _JUDGED = 2000  # samples that are held out, and judged at once
+#: Numbers of the rows that mini-batches are drawn from at a time, and in how many places these rows lie.
+_WINDOW, _PLACES = 1 << 23, 64
 
 _DRAWING = threading.RLock()
 
@@ -197,17 +200,19 @@ class Batches:
     seed: int
     draws: bool
 
-    def divide(self, n_samples: int) -> tuple[IntArray, IntArray]:
+    def divide(self, n_samples: int) -> tuple[IntArray | range, IntArray]:
         """The samples to train with, and those that are held out.
 
         Returns
         -------
-        train, held_out : ndarray of int
-            Their numbers.
+        train : ndarray of int or range
+            Numbers of samples.
+        held_out : ndarray of int
+            Numbers of samples.
         """
         n_held = min(round(self.held_out * n_samples), n_samples - 2)
         if n_held < 2:
-            return np.arange(n_samples), np.empty(0, dtype=np.intp)
+            return range(n_samples), np.empty(0, dtype=np.intp)
         order = np.random.RandomState([self.seed, 2**31 - 1]).permutation(n_samples)
         return np.sort(order[n_held:]), np.sort(order[:n_held][:_JUDGED])
 
@@ -255,7 +260,8 @@ class _Run:
         self._call: Any = DistributedDataParallel(network) if self._n_processes > 1 else network
         self._optimizer = torch.optim.RMSprop(network.parameters(), lr=batches.learning_rate, alpha=_RHO, eps=_EPS)
         self._train, self._held = batches.divide(objects.n_samples)
-        self._n_parts = max(1, round(len(self._train) / batches.size))
+        self._n_windows = -(-len(self._train) * objects.n_features // _WINDOW)
+        self._n_parts = self._n_windows * max(1, round(len(self._train) / self._n_windows / batches.size))
         self._since_best = self._since_slower = 0
 
     @property
@@ -268,16 +274,29 @@ class _Run:
             self.history.append(self._judge())
             return
         random = np.random.RandomState([self._batches.seed, 2**31 - 2])  # not that of any epoch
-        parts = self._parts(random)[: max(1, self._n_parts // _PARTS_PER_LOOK)]
+        parts = islice(self._parts(random), max(1, self._n_parts // _PARTS_PER_LOOK))
         self._network.eval()
         with torch.no_grad():
             losses = [float(self._loss(part, known)) for part, known in parts if len(part) > 1]
         self._network.train()
         self.history.append(self._of_all_processes(sum(losses) / max(len(losses), 1)))
 
-    def _parts(self, random: np.random.RandomState) -> list[tuple[IntArray, Known]]:
-        parts = np.array_split(self._train[random.permutation(len(self._train))], self._n_parts)
-        return list(zip(parts, self._known.parts(self._n_parts, random), strict=True))
+    def _parts(self, random: np.random.RandomState) -> Iterator[tuple[IntArray, Known]]:
+        """The mini-batches of an epoch, and what each is told."""
+        known: Iterator[Known] | None = None
+        for window in self._shuffled_windows(random):
+            self._objects.hold(window)
+            mixed = window[random.permutation(len(window))]
+            known = known or iter(self._known.parts(self._n_parts, random))
+            for part in np.array_split(mixed, self._n_parts // self._n_windows):
+                yield part, next(known)
+
+    def _shuffled_windows(self, random: np.random.RandomState) -> Iterator[IntArray]:
+        """Samples in increasing order, those of some places at a time: each place is read once, end to end."""
+        n_places = self._n_windows * _PLACES if self._n_windows > 1 else 1
+        edges = len(self._train) * np.arange(n_places + 1) // n_places
+        for places in np.array_split(random.permutation(n_places), self._n_windows):
+            yield np.concatenate([_between(self._train, *edges[k : k + 2]) for k in np.sort(places)])
 
     def _of_all_processes(self, value: float) -> float:
         return _mean_of_processes(value, self._losses.conflict.device) if self._n_processes > 1 else value
@@ -415,6 +434,11 @@ class _Run:
         """How many epochs there were."""
         counts = arrays.get("counts", np.empty(0))
         return int(counts[2]) if counts.shape == (4,) else 0
+
+
+def _between(samples: IntArray | range, start: int, stop: int) -> IntArray:
+    # A range of a hundred million samples takes no memory, and their numbers would.
+    return np.arange(start, stop) if isinstance(samples, range) else samples[start:stop]
 
 
 def _mean_of_processes(value: float, device: torch.device) -> float:

@@ -1,0 +1,120 @@
+"""Mini-batches of large data: each comes from samples that lie in some places, and are read together."""
+
+import warnings
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from evlearn.blocks import ArrayRows
+from evlearn.constraints import PairwiseConstraints
+from evlearn.datasets import make_fourclass
+from evlearn.neural import NNEVCLUS, training
+from evlearn.neural.training import Batches
+
+
+class Counting(ArrayRows):
+    """Rows that note which of them are taken."""
+
+    taken: ClassVar[list] = []
+
+    def take(self, indices):
+        Counting.taken.append(indices)
+        return super().take(indices)
+
+
+def epoch_of(n_samples, n_features=2, held_out=0.0, seed=0, window=None):
+    """The mini-batches of an epoch, and what was read for them."""
+    X = np.random.default_rng(0).standard_normal((n_samples, n_features))
+    Counting.taken.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "_WINDOW", window or training._WINDOW)
+        rows = Counting(X)
+        model = NNEVCLUS(2, network=[2], batch_size=10, validation_fraction=held_out, random_state=0)
+        problem = model._pose([X], rows, torch.zeros(1), None, None, None, np.random.RandomState(0))
+        batches = Batches(10, held_out, 0.01, 1, 1, 0.0, seed, False)
+        network = model._make_network(problem, 0)
+        run = training._Run(network, problem.objects, problem.losses, problem.known, batches)
+        Counting.taken.clear()
+        parts = []
+        for part, _ in run._parts(np.random.RandomState(seed)):
+            parts.append(part)
+            seen = problem.objects.see(part).inputs.numpy()
+            np.testing.assert_allclose(seen, problem.reader.inputs(X[part]), rtol=1e-5)
+        return parts, list(Counting.taken), run
+
+
+@given(st.integers(10, 400), st.integers(1, 5), st.integers(100, 3000), st.sampled_from([0.0, 0.2]))
+@settings(max_examples=8, deadline=None)
+def test_an_epoch_sees_every_sample_once_and_reads_it_once(n_samples, n_features, window, held_out):
+    parts, taken, run = epoch_of(n_samples, n_features, held_out, window=window)
+    expected = np.arange(n_samples) if isinstance(run._train, range) else run._train
+    np.testing.assert_array_equal(np.sort(np.concatenate(parts)), expected)
+    np.testing.assert_array_equal(np.sort(np.concatenate(taken)), expected)
+    assert len(taken) == run._n_windows == -(-len(expected) * n_features // window)
+    assert len(parts) == run._n_parts
+    assert all((np.diff(one) > 0).all() for one in taken)
+
+
+def test_what_is_read_at_a_time_lies_in_few_places():
+    _, taken, _ = epoch_of(8000, window=4000)
+    assert len(taken) == 4
+    for one in taken:
+        assert (np.diff(one) > 1).sum() < training._PLACES
+
+
+def test_samples_that_have_room_are_shuffled_all_together():
+    (parts, _, _), (others, _, _) = epoch_of(500), epoch_of(500, seed=1)
+    random = np.random.RandomState(0)
+    np.testing.assert_array_equal(np.concatenate(parts), random.permutation(500))
+    assert (np.concatenate(parts) != np.concatenate(others)).any()
+
+
+@pytest.mark.parametrize("known", ["nothing", "labels", "constraints"])
+def test_windows_give_the_same_from_memory_and_from_a_file(known, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "_WINDOW", 800)
+    X, y = make_fourclass(1200, random_state=0)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    frame.to_parquet(tmp_path / "x.parquet")
+    options = {
+        "nothing": {},
+        "labels": {"labels": np.where(np.arange(1200) % 40 == 0, y, -1)},
+        "constraints": {"constraints": PairwiseConstraints.sample(y, 30, random_state=0)},
+    }[known]
+    settings = {"solver": "rmsprop", "max_iter": 3, "patience": 100, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        memory = NNEVCLUS(4, **settings).fit(frame, **options)
+        file = NNEVCLUS(4, **settings).fit(tmp_path / "x.parquet", **options)
+    np.testing.assert_allclose(file.objective_history_, memory.objective_history_, rtol=1e-3)
+    np.testing.assert_allclose(file.predict_mass(frame).masses, memory.masses_, atol=0.02)
+
+
+@pytest.mark.slow
+def test_windows_of_sorted_samples_lead_to_as_low_a_loss(monkeypatch):
+    X, y = make_fourclass(4000, random_state=0)
+    X = X[np.argsort(y, kind="stable")]
+    settings = {"solver": "rmsprop", "max_iter": 12, "patience": 100, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        whole = NNEVCLUS(4, **settings).fit(X)
+        monkeypatch.setattr(training, "_WINDOW", 1600)
+        windows = NNEVCLUS(4, **settings).fit(X)
+    assert windows.objective_ < 1.1 * whole.objective_
+    assert adjusted_rand_score(windows.labels_, whole.labels_) > 0.8
+
+
+def test_masses_need_not_be_kept():
+    X, _ = make_fourclass(100, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = NNEVCLUS(4, max_iter=2, random_state=0, store_masses=False).fit(X)
+        kept = NNEVCLUS(4, max_iter=2, random_state=0).fit(X)
+    assert not hasattr(model, "labels_")
+    np.testing.assert_array_equal(model.predict(X), kept.labels_)
