@@ -52,7 +52,7 @@ def to_sql(
     Parameters
     ----------
     estimator : ECM, CCM, BPEC or Pipeline
-        Fitted, with Euclidean distances; or a pipeline of `StandardScaler` and one of these.
+        Fitted, with Euclidean distances; or a pipeline of ``StandardScaler`` and one of these.
     table : str or sequence of str
         The name of the table, or the names of schema and table. Names are quoted, so they must be what the
         database has stored, also in upper and lower case.
