@@ -6,5 +6,6 @@ several times, or for choosing the folder of temporary files.
 
 from evlearn.blocks.open import open_rows
 from evlearn.blocks.rows import ArrayRows, Rows
+from evlearn.blocks.through import fit_scaler
 
-__all__ = ["ArrayRows", "Rows", "open_rows"]
+__all__ = ["ArrayRows", "Rows", "fit_scaler", "open_rows"]

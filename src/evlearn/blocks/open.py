@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,10 @@ def open_rows(
         X = chunks_of(X, choice)
     if is_stream(X):
         return open_stream(X, choice, folder, block_rows)
+    if is_chunks(X):
+        X, are_tables = _looked_at(X)
+        if are_tables:
+            return open_stream(X, choice, folder, block_rows)
     if choice:
         return (open_stream if is_chunks(X) else open_table)(X, choice, folder, block_rows)
     if is_chunks(X):
@@ -124,11 +129,20 @@ def is_elsewhere(X: Any) -> bool:
 def is_chunks(X: Any) -> bool:
     """Whether X gives array after array."""
     if isinstance(X, (list, tuple)):
-        return len(X) > 0 and getattr(X[0], "ndim", 0) == 2
+        return len(X) > 0 and (getattr(X[0], "ndim", 0) == 2 or isinstance(X[0], dict))
     arrays = ("__array__", "__dataframe__", "__arrow_c_stream__", "shape", "toarray")
     return (
         isinstance(X, Iterable) and not isinstance(X, (dict, set)) and not any(hasattr(X, one) for one in arrays)
     )
+
+
+def _looked_at(chunks: Any) -> tuple[Any, bool]:
+    """The same chunks, and whether they are columns by name, as batches of Ray are."""
+    if isinstance(chunks, (list, tuple)):
+        return chunks, isinstance(chunks[0], dict)
+    following = iter(chunks)
+    first = list(islice(following, 1))
+    return chain(first, following), bool(first) and isinstance(first[0], dict)
 
 
 def _open_chunks(chunks: Any, folder: str | os.PathLike[str] | None, block_rows: int | None) -> ArrayRows:

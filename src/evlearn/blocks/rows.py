@@ -146,6 +146,23 @@ class Rows(ABC):
     def close(self) -> None:
         """Remove temporary files."""
 
+    def through(self, transformer: Any) -> "Rows":
+        """These rows as a transformer of scikit-learn makes them, block by block.
+
+        Parameters
+        ----------
+        transformer : transformer of scikit-learn
+            A fitted transformer that treats each sample by itself, such as a scaler, or a pipeline of several.
+
+        Returns
+        -------
+        Rows
+            The transformed rows. Nothing is copied; they are there as long as these are.
+        """
+        from evlearn.blocks.through import ThroughRows
+
+        return ThroughRows(self, transformer)
+
     def __len__(self) -> int:
         return self.n_rows
 
