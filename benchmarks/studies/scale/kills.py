@@ -182,6 +182,8 @@ def main():
                     one = client_killed(case[1], table, folder, expected[case], longest[case])
                 else:
                     one = worker_killed(client, workers, *case, table, expected[case], longest[case])
+            except KeyboardInterrupt:  # what has been done by then counts
+                break
             except Exception as error:
                 traceback.print_exc()
                 one = {"right": False, "in_time": True, "failed": f"{type(error).__name__}: {str(error)[:200]}"}
