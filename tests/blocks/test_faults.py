@@ -8,12 +8,14 @@ import sys
 import time
 from pathlib import Path
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from distributed import Client, LocalCluster
 
 import evlearn
-from evlearn.blocks import ArrayRows, open_rows
+from evlearn.blocks import ArrayRows, cluster, open_rows
 from evlearn.blocks.scratch import Scratch, telling
 from evlearn.cluster import ECM
 from evlearn.utils.files import make_temporary, replacing
@@ -150,6 +152,19 @@ def test_a_disk_that_fills_up_is_named():
         open("/dev/full", "wb") as file,
     ):
         file.write(b"1" * 100_000)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+@pytest.mark.xdist_group("a cluster of processes")
+def test_a_cluster_that_stands_still_is_not_waited_for_in_silence(table, monkeypatch, caplog):
+    monkeypatch.setattr(cluster, "_LOOK", 0.3)
+    monkeypatch.setattr(cluster, "_PATIENCE", 1)
+    with LocalCluster(n_workers=0, dashboard_address=None) as nobody, Client(nobody):
+        for data in (table, dd.from_pandas(pd.read_parquet(table), npartitions=2)):
+            with pytest.raises(RuntimeError, match=r"done nothing for .* seconds: it has no workers"):
+                ECM(3).fit(data)
+    assert "Waiting for the Dask cluster: no result for" in caplog.text
 
 
 def test_a_checkpoint_and_a_model_go_to_urls(table):

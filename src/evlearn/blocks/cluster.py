@@ -99,10 +99,10 @@ class Cluster:
                 "Waiting for the Dask cluster: no result for %d seconds; workers: %s.", idle, _listed(workers)
             )
 
-    def homes(self, n_parts: int) -> list[str]:
+    def homes(self, n_parts: int) -> list[str] | None:
         """A worker for each part, the same one in every pass for as long as there are the same workers."""
         workers = sorted(self._workers())
-        return [workers[k % len(workers)] for k in range(n_parts)] if workers else [""] * n_parts
+        return [workers[k % len(workers)] for k in range(n_parts)] if workers else None
 
     def _workers(self) -> dict[str, Any]:
         found: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
