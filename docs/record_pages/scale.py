@@ -25,7 +25,51 @@ def parts(read):
         "breaks": breaks(forecast),
         "service": service_table(service) + provenance(service),
         "small": small_table(small) + provenance(small),
+        "starts": starts_table(read("scale_starts")) + provenance(read("scale_starts")),
+        "epochs": epochs_table(read("scale_epochs")) + provenance(read("scale_epochs")),
     }
+
+
+def starts_table(starts):
+    rows = [
+        [
+            run["sizes"],
+            f"{100 * run['missed']:.1f} %",
+            f"{run['seconds']:.1f}",
+            f"{100 * run['missed_by_best_of_ten']:.1f} %",
+            f"{run['seconds_of_best_of_ten']:.1f}",
+            f"{run['lloyd_seconds']:.2f}",
+        ]
+        for run in starts["runs"]
+    ]
+    header = [
+        "sizes of clusters",
+        "missed",
+        "CPU, s",
+        "missed, best of ten",
+        "CPU, s",
+        "iteration of k-means, CPU s",
+    ]
+    return table(header, rows)
+
+
+def epochs_table(epochs):
+    rows = [
+        [
+            run["way"],
+            f"{run['rows']:,}",
+            f"{run['epoch_seconds']:.1f}",
+            f"{run['other_seconds']:.1f}",
+            f"{run['loss']:.5f}",
+            run["peak_mb"],
+        ]
+        for run in epochs["runs"]
+    ]
+    forecast = epochs["forecast"]
+    after = (
+        f"\nAt the pace of the last line, an epoch of {forecast['rows']:,} rows takes {forecast['hours']} hours.\n"
+    )
+    return table(["data", "rows", "epoch, CPU s", "all else, CPU s", "loss", "peak, MB"], rows) + after
 
 
 def whole(run, clock="cpu"):

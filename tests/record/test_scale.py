@@ -100,6 +100,14 @@ def test_memory_and_a_pass_grow_no_faster_than_the_number_of_clusters():
             assert runs[more][name] <= 1.2 * more / 10 * runs[10][name], (name, more)
 
 
+def test_an_epoch_from_a_file_has_the_loss_of_one_from_memory_and_no_more_memory_for_more_rows():
+    memory, small, large = record.read("scale_epochs")["runs"]
+    assert small["loss"] == memory["loss"]
+    assert small["epoch_seconds"] < 1.5 * memory["epoch_seconds"]
+    assert large["epoch_seconds"] < 1.5 * large["rows"] / small["rows"] * small["epoch_seconds"]
+    assert large["peak_mb"] < 1.3 * small["peak_mb"]
+
+
 def test_starts_of_many_clusters_miss_few_in_less_time_than_runs_of_k_means():
     for run in record.read("scale_starts")["runs"]:
         assert run["missed"] <= 0.3 * run["missed_by_best_of_ten"], run["sizes"]
