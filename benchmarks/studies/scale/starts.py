@@ -2,7 +2,7 @@
 
 500,000 samples of 16 features in 500 clusters that lie apart, of one size or of many. How many clusters have no
 prototype near them, and the CPU of all that comes before the first iteration, beside that of an iteration of
-scikit-learn's scikit-learn's k-means. The same for the best of ten runs of k-means on 20 rows for each cluster. It writes
+scikit-learn's k-means. The same for the best of ten runs of k-means on 20 rows for each cluster. It writes
 ``benchmarks/results/scale_starts.json``.
 """
 
