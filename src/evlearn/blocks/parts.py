@@ -163,17 +163,25 @@ class PartRows(Rows):
         """Some rows, in memory."""
         ends = np.searchsorted(indices, self._starts)
         wanted = [indices[a:b] - start for a, b, start in zip(ends[:-1], ends[1:], self._starts[:-1], strict=True)]
-        return np.concatenate(list(self._run(_take, self._parts, wanted)))
+        return np.concatenate(list(self._run(_take, self._there, wanted)))
 
     def close(self) -> None:
         """Let the workers remove their copies."""
+        self.__dict__.pop("_there", None)
         if self._cluster is not None:
             self._cluster.client.run(_forget, self._token, on_error="ignore")
 
     def _with(self, function: Function, weights: Any) -> tuple[Any, Any, Any]:
         n = len(self._parts)
         functions = [function] * n if self._cluster is None else self._cluster.shared(function, n)
-        return functions, self._parts, [None] * n if weights is None else weights
+        return functions, self._there, [None] * n if weights is None else weights
+
+    @cached_property
+    def _there(self) -> list[Any]:
+        """The parts, sent to their homes once for all passes."""
+        if self._cluster is None:
+            return self._parts
+        return self._cluster.start(_itself, self._parts, homes=self._cluster.homes(len(self._parts)))
 
     def _run(self, task: Function, *lists: Any, n_jobs: int | None = None) -> Iterator[Any]:
         if self._cluster is None:
@@ -204,6 +212,10 @@ def _own_folder() -> str:
         return str(distributed.get_worker().local_directory) if distributed else tempfile.gettempdir()
     except ValueError:
         return tempfile.gettempdir()
+
+
+def _itself(part: Part) -> Part:
+    return part
 
 
 def _apply(function: Function, part: Part, weights: Any) -> Any:

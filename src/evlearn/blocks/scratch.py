@@ -102,7 +102,7 @@ class Scratch:
 
     def _left(self, prefix: str) -> str | None:
         for path in map(str, Path(self._folder).glob(f"{prefix}*.rows")):
-            if os.path.getsize(path) == self._n_bytes + 1 and hold(path):
+            if os.path.getsize(path) == self._n_bytes + 1 and hold(path, surely=True):
                 return path
         return None
 

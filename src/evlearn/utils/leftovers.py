@@ -18,9 +18,19 @@ except ImportError:  # on Windows, where an open file cannot be removed, and no 
 _HELD: dict[str, int] = {}
 
 
-def hold(path: str) -> bool:
-    """Lock a file or folder for as long as this process lives; False if another holds it, or has removed it."""
-    handle = _locked(path)
+class _NoLocksError(Exception):
+    """Where the file is, there are no locks."""
+
+
+def hold(path: str, *, surely: bool = False) -> bool:
+    """Lock a file or folder for as long as this process lives; False if another holds it, or has removed it.
+
+    Some disks know no locks. There everybody holds what is theirs, and nobody is sure of what is not.
+    """
+    try:
+        handle = _locked(path)
+    except _NoLocksError:
+        return not surely
     if handle is None:
         return False
     _HELD[path] = handle
@@ -46,7 +56,7 @@ def remove(path: str) -> None:
 def sweep(folder: str | os.PathLike[str], pattern: str) -> None:
     """Remove what processes have left that live no longer."""
     for path in map(str, Path(folder).glob(pattern)):
-        if path not in _HELD and hold(path):
+        if path not in _HELD and hold(path, surely=True):
             try:
                 remove(path)
             except OSError:
@@ -65,7 +75,10 @@ def _locked(path: str) -> int | None:
             _fcntl.flock(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(handle), os.stat(path)):
             return handle
-    except OSError:
+    except (BlockingIOError, FileNotFoundError):
         pass
+    except OSError as error:
+        os.close(handle)
+        raise _NoLocksError from error
     os.close(handle)
     return None
