@@ -72,7 +72,8 @@ def test_after_a_kill_the_next_start_takes_the_copy_goes_on_and_leaves_nothing(n
     fit.communicate()
     assert (tmp_path / "fit.state").exists()
     assert len(list(tmp_path.glob("evlearn-*.rows"))) == 1
-    (tmp_path / ".masses.npy.0123456789ab").touch()  # as if it had been killed while it wrote these
+    for one in ("masses.npy", "fit.state"):  # as if it had been killed while it wrote these
+        (tmp_path / f".{one}.0123456789ab").touch()
     told = start(table, tmp_path, "no").communicate()[0]
     assert "copied" not in told, "the copy was there, as whole as when it was left"
     assert told.splitlines()[-1] == expected.splitlines()[-1]

@@ -12,12 +12,13 @@ import re
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from evlearn.utils.archives import header_array, read_archive, write_archive
-from evlearn.utils.files import check_folder, replacing
+from evlearn.utils.files import check_folder, replacing, sweep_beside
 from evlearn.utils.places import place_of
 from evlearn.utils.stored_values import check_keys, explaining, read_json
 from evlearn.utils.validation import RUN_TIME
@@ -49,6 +50,8 @@ class Checkpoint:
         if not isinstance(path, (str, os.PathLike)):
             raise ValueError(f"checkpoint must be None or the path of a file, got {path!r}.")
         self._path = check_folder(place_of(path))
+        if isinstance(self._path, Path):
+            sweep_beside(self._path)
         self._identity = identity
         self._written = time.monotonic()
 

@@ -36,13 +36,18 @@ def replacing(path: str | os.PathLike[str] | Place) -> Iterator[IO[bytes]]:
             raise
 
 
+def sweep_beside(path: Path) -> None:
+    """Remove what killed processes have left of a file that should have taken this name."""
+    sweep(path.parent, f".{escape(path.name)}.{'[0-9a-f]' * 12}")
+
+
 def make_temporary(path: Path, *, folder: bool = False) -> str:
     """Make an empty file, or folder, beside the one whose name and place it shall take.
 
     It has the permissions of the older file, or else those that the system gives to new files of this user. It is
     held until it takes its name or is removed; what a killed process has left there goes first.
     """
-    sweep(path.parent, f".{escape(path.name)}.{'[0-9a-f]' * 12}")
+    sweep_beside(path)
     while True:
         temporary = str(path.with_name(f".{path.name}.{secrets.token_hex(6)}"))
         try:
