@@ -158,7 +158,7 @@ def test_parquet_files_chunks_and_memory_give_the_same_answer(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # what a cluster says when it goes concerns nobody here
-def test_a_dask_array_on_a_cluster_gives_the_same_answer():
+def test_data_on_a_cluster_give_the_same_answer(tmp_path):
     distributed = pytest.importorskip("distributed")
     array = pytest.importorskip("dask.array").from_array(MANY, chunks=(500, 2))
     settings = {"max_iter": 2, "random_state": 0, "solver": "rmsprop"}
@@ -171,6 +171,10 @@ def test_a_dask_array_on_a_cluster_gives_the_same_answer():
         assert model.objective_ == pytest.approx(memory.objective_, rel=1e-5)
         assert (model.labels_.compute() == memory.labels_).mean() > 0.999
         np.testing.assert_array_equal(memory.predict(array).compute(), memory.labels_)
+        # Files are copied to one place, whatever workers there are.
+        pd.DataFrame(MANY, columns=["x", "y"]).to_parquet(tmp_path / "many.parquet")
+        found = NNEVCLUS(4, **settings).fit(tmp_path / "many.parquet")
+        assert found.objective_ == memory.objective_
 
 
 @quick

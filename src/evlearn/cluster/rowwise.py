@@ -215,6 +215,11 @@ class RowwiseClusterer(EvidentialClusterer):
     # The data
 
     @property
+    def _folder_of_copies(self) -> str | None:
+        """Where files are copied to for a fit; None leaves them with the workers of a cluster, if there is one."""
+        return None
+
+    @property
     def _takes_sparse(self) -> bool:
         """Whether features may be sparse."""
         return False
@@ -233,8 +238,10 @@ class RowwiseClusterer(EvidentialClusterer):
     def _opened(self, X: Any, *, reset: bool) -> Iterator[Rows]:
         """Rows of X, with temporary files for as long as they are needed."""
         elsewhere = is_elsewhere(X)
-        if elsewhere:
-            rows = open_rows(X, n_jobs=self.n_jobs) if reset else open_once(X, self.n_jobs)
+        if elsewhere and reset:
+            rows = open_rows(X, folder=self._folder_of_copies, n_jobs=self.n_jobs)
+        elif elsewhere:
+            rows = open_once(X, self.n_jobs)
         else:
             rows = _rows_of(self._read(X, reset=reset))
         try:

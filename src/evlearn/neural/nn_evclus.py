@@ -2,6 +2,7 @@
 
 import copy
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -283,6 +284,11 @@ class NNEVCLUS(RowwiseClusterer):
         self.store_masses = store_masses
         self.checkpoint = checkpoint
         self.verbose = verbose
+
+    @property
+    def _folder_of_copies(self) -> str:
+        # Training asks for rows in another order than they are in, thousands of times.
+        return tempfile.gettempdir()
 
     @whole_or_nothing
     def fit(
