@@ -25,7 +25,7 @@ class ECM(OnlineClusterer):
 
     Each cluster has a prototype, and each set of clusters the barycentre of theirs. A sample gives mass to a
     set the more the nearer it is to the barycentre, and to the empty set if it is far from all of them. An
-    iteration costs about as much as one of k-means, and data may be larger than memory: Parquet files and Dask
+    iteration costs one to two times one of k-means, and data may be larger than memory: Parquet files and Dask
     collections are taken as they are, and the work is shared by threads, processes or a cluster.
 
     Samples far from all others, up to the largest numbers, are outliers and leave the clusters where they are.
