@@ -227,6 +227,8 @@ def test_a_later_file_without_a_column_or_with_text_in_it_is_named(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+@pytest.mark.xdist_group("a cluster of processes")
 def test_keys_on_the_workers_of_a_cluster_reach_the_results(tmp_path):
     frame = dd.from_pandas(FRAME, npartitions=4)
     frame = frame[frame["x"] > -1.5]  # and partitions of other sizes than before

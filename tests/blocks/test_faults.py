@@ -22,7 +22,10 @@ from evlearn.utils.files import make_temporary, replacing
 from evlearn.utils.leftovers import remove
 
 FIT = """
-import sys, time, warnings
+import signal, sys, time, warnings
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores
+
 import numpy as np
 import evlearn
 from evlearn.blocks import open_rows
