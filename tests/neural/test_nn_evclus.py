@@ -158,6 +158,7 @@ def test_parquet_files_chunks_and_memory_give_the_same_answer(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # what a cluster says when it goes concerns nobody here
+@pytest.mark.xdist_group("a cluster of processes")
 def test_data_on_a_cluster_give_the_same_answer(tmp_path):
     distributed = pytest.importorskip("distributed")
     array = pytest.importorskip("dask.array").from_array(MANY, chunks=(500, 2))

@@ -318,5 +318,5 @@ def test_medoids_that_clusters_share_are_said():
 
 def test_more_sets_than_memory_holds_are_refused_with_what_to_do():
     X = np.random.default_rng(0).normal(size=(300, 2))
-    with pytest.raises(ValueError, match=r"n_clusters=20 makes 1,048,576 sets.*focal_sets='simple'"):
+    with pytest.raises(ValueError, match=r"300 samples x 1,048,576 focal sets .*focal_sets='simple'"):
         ECMdd(20).fit(X)
