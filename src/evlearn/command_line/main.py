@@ -22,7 +22,7 @@ _ABOUT = """\
 Clustering that says what it does not know.
 
 Every row of a table is one of three things: sure (it belongs to one cluster), torn (it belongs to
-one of several, and the data do not say to which), or an outlier (it belongs to none).
+one of several, and the data cannot say which), or an outlier (it belongs to none).
 
   evlearn cluster data.csv --n-clusters 3 --out result.csv --report report.html --model model.json
   evlearn predict model.json new.csv --out judged.csv
@@ -42,25 +42,25 @@ Cluster the rows of a table, and say which are sure, torn or outliers.
 
 methods (--method):
   ccm      like k-means, with doubt: round clusters, any number of rows. Try it first
-  ecm      like ccm, and tears more: also between clusters with another one in their middle
+  ecm      like ccm, with more torn rows: also between clusters with another one in their middle
   bpec     finds the number of clusters by itself, from peaks of density
   evclus   compares pairs of rows; also for a square table of dissimilarities
   recm     like ecm, for a square table of dissimilarities: --set metric=precomputed
   cecm     like ecm, with constraints (--constraints)
 
-what becomes of the columns:
-  Numbers are scaled, categories and dates become features, and gaps are taken for what they are. Identifiers,
-  free text and constant columns are left out. The command says what it made of each column. --as-is takes the
-  columns of numbers as they are, without scaling
+what happens to the columns:
+  Numbers are scaled, categories and dates become features, and missing values become doubt (ccm, ecm) or are filled
+  in. Identifiers, free text and constant columns are left out. The command says what it did with each column.
+  --as-is uses the columns of numbers without scaling
 
 the columns of the result (--out):
   sample      the name of the row (--names), or its number from 0
   cluster     the best single label, as in k-means
   assignment  1: sure. 1|2: torn between clusters 1 and 2. any: all clusters are possible. outlier: none is.
-              unknown: the row has a gap, and the model takes none
+              unknown: the row has a missing value, and the model accepts none
   doubt       how much belief is not in that cluster alone, from 0 to 1: sort by it to see likely errors first
-  mass_...    masses: how one unit of belief is shared among sets of clusters. mass_none is "no cluster",
-              mass_1_2 is "1 or 2, who knows", mass_any is "any cluster"
+  mass_...    masses: how one unit of belief is divided among sets of clusters. mass_none is "no cluster",
+              mass_1_2 is "1 or 2, unknown which", mass_any is "any cluster"
   --notation sets writes these as in the papers: {1,2}, ∅ and Ω
 
 constraints (--constraints):
@@ -68,10 +68,10 @@ constraints (--constraints):
     anna,ben,must
     anna,carl,cannot
 
-who is sure (--level, --leave):
+which rows are sure (--level, --leave):
   a row is sure if its belief in one cluster reaches the level, torn if not, and an outlier if at least half of its
   mass is on no cluster. --level 0.9 asks for more belief than the default, 0.6. --leave 5% finds the level that
-  leaves about 5 % of the rows torn, for a person to look at. The summary tells the level
+  leaves about 5 % of the rows torn, for a person to look at. The summary prints the level
 
 examples:
   evlearn cluster customers.csv --n-clusters auto --names id --out result.csv --report customers.html
@@ -82,9 +82,9 @@ examples:
   evlearn cluster distances.csv --n-clusters 4 --method evclus --set metric=precomputed
 """
 _PREDICT = """\
-Judge new rows with a model that `evlearn cluster --model` or `evlearn.save_model` wrote.
-Columns are found by their names, in any order; others are ignored. Every row gets a row of the result. Where it
-has a gap and the model takes none, it says "unknown".
+Predict new rows with a model that `evlearn cluster --model` or `evlearn.save_model` wrote.
+Columns are found by their names, in any order; others are ignored. Every row gets a row in the result. If it has
+a missing value and the model accepts none, it is "unknown".
 
 examples:
   evlearn predict model.json new.csv > judged.csv
@@ -141,10 +141,12 @@ def make_parser() -> ArgumentParser:
     cluster.add_argument("data", help="a CSV file, a Parquet file, or a folder of Parquet files")
     _add_method_options(cluster)
     table = _add_table_options(cluster)
-    table.add_argument("--drop-missing", action="store_true", help="with --as-is: fit without rows that have gaps")
+    table.add_argument(
+        "--drop-missing", action="store_true", help="with --as-is: fit without rows with missing values"
+    )
     results = _add_result_options(cluster)
-    results.add_argument("--model", metavar="FILE.json", help="keep the fitted model, for `evlearn predict`")
-    predict = commands.add_parser("predict", help="judge new rows", description=_PREDICT)
+    results.add_argument("--model", metavar="FILE.json", help="save the fitted model, for `evlearn predict`")
+    predict = commands.add_parser("predict", help="predict new rows", description=_PREDICT)
     predict.add_argument("saved", metavar="model.json", help="the model")
     predict.add_argument("data", help="a CSV file, a Parquet file, or a folder of Parquet files")
     _add_table_options(predict)
@@ -177,11 +179,9 @@ def _add_method_options(parser: ArgumentParser) -> None:
     method.add_argument(
         "--standardize",
         action="store_true",
-        help="scale numbers to mean 0 and deviation 1, without a logarithm and a look at outliers",
+        help="scale numbers to mean 0 and deviation 1, without logarithms or clipping of outliers",
     )
-    method.add_argument(
-        "--as-is", action="store_true", help="take numbers as they are, without scaling, and leave out text"
-    )
+    method.add_argument("--as-is", action="store_true", help="use numbers without scaling, and leave out text")
     method.add_argument("--constraints", metavar="FILE.csv", help="pairs of rows that belong together, or do not")
     method.add_argument("--seed", type=int, default=0, metavar="N", help="for repeatable results (default: 0)")
     method.add_argument("--jobs", type=int, metavar="N", help="how many threads to use; -1 for all")
@@ -189,15 +189,15 @@ def _add_method_options(parser: ArgumentParser) -> None:
 
 def _add_table_options(parser: ArgumentParser) -> Any:
     table = parser.add_argument_group("the table")
-    table.add_argument("--columns", metavar="A,B,...", help="the columns to look at (default: all)")
+    table.add_argument("--columns", metavar="A,B,...", help="the columns to use (default: all)")
     table.add_argument("--without", metavar="A,B,...", help="columns that are not features: labels, identifiers")
     table.add_argument("--names", metavar="COLUMN", help="the column with the names of the rows")
     table.add_argument(
         "--header",
         action=BooleanOptionalAction,
-        help="whether line 1 of a CSV file has the names of the columns (default: seen from the lines below it)",
+        help="whether line 1 of a CSV file has the names of the columns (default: detected)",
     )
-    table.add_argument("--delimiter", metavar="C", help="what separates the cells of a CSV file (default: seen)")
+    table.add_argument("--delimiter", metavar="C", help="the separator of a CSV file (default: detected)")
     table.add_argument("--decimal", metavar="C", default=".", help="the decimal sign of a CSV file (default: .)")
     return table
 
@@ -207,7 +207,7 @@ def _add_result_options(parser: ArgumentParser) -> Any:
     results.add_argument("-o", "--out", metavar="FILE", help="labels and masses, as .csv or .parquet")
     verdict = results.add_mutually_exclusive_group()
     verdict.add_argument(
-        "--level", type=_level, metavar="L", help="the belief from which on a row is sure (default: 0.6)"
+        "--level", type=_level, metavar="L", help="the belief that makes a row sure (default: 0.6)"
     )
     verdict.add_argument(
         "--leave",
@@ -226,8 +226,8 @@ def _add_result_options(parser: ArgumentParser) -> Any:
     results.add_argument(
         "--keep-formulas",
         action="store_true",
-        help="leave text in a .csv as it is; otherwise a ' is put before text that begins with = + - or @, so "
-        "that no spreadsheet takes it for a formula",
+        help="leave text in a .csv unchanged; otherwise a ' is put before text that begins with = + - or @, so "
+        "that no spreadsheet runs it as a formula",
     )
     results.add_argument("--title", metavar="TEXT", help="the title of the report")
     results.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr")
