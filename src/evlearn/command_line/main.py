@@ -49,9 +49,9 @@ methods (--method):
   cecm     like ecm, with constraints (--constraints)
 
 what happens to the columns:
-  Numbers are scaled, categories and dates become features, and missing values become doubt (ccm, ecm) or are filled
-  in. Identifiers, free text and constant columns are left out. The command says what it did with each column.
-  --as-is uses the columns of numbers without scaling
+  Numbers are scaled, categories and dates become features, and missing values become doubt (ccm, ecm) or are
+  filled in. Identifiers, free text and constant columns are left out. The command says what it did with each
+  column. --as-is uses the columns of numbers without scaling
 
 the columns of the result (--out):
   sample      the name of the row (--names), or its number from 0
