@@ -14,6 +14,7 @@ from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, EuclideanModel
 from evlearn.partition import SURE_LEVEL
 from evlearn.partition.verdict import OUTLIER_MASS
+from evlearn.utils.typing import EstimatorLike
 from evlearn.utils.validation import check_choice, check_real
 
 #: What is different in databases: how names are quoted, and what double precision is called.
@@ -30,7 +31,7 @@ _EQUAL = 1 - 1e-6
 
 
 def to_sql(
-    estimator: Any,
+    estimator: EstimatorLike,
     table: str | Sequence[str],
     *,
     key: str | Sequence[str] = (),

@@ -18,7 +18,7 @@ from evlearn.blocks.targets import Target
 from evlearn.utils.chunks import row_blocks, task_slices
 from evlearn.utils.parallel import run_tasks
 from evlearn.utils.progress import Count
-from evlearn.utils.typing import IntArray
+from evlearn.utils.typing import EstimatorLike, IntArray
 
 Function = Callable[..., Any]
 # Rows whose results are in memory at a time, when they are written.
@@ -146,7 +146,7 @@ class Rows(ABC):
     def close(self) -> None:
         """Remove temporary files."""
 
-    def through(self, transformer: Any) -> "Rows":
+    def through(self, transformer: EstimatorLike) -> "Rows":
         """These rows as a transformer of scikit-learn makes them, block by block.
 
         Parameters
