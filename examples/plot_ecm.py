@@ -38,8 +38,8 @@ axes.set(aspect="equal", title="k-means", xlabel="feature 0", ylabel="feature 1"
 plt.show()
 
 # %%
-# Now ECM. It is used like any estimator of scikit-learn, and it wants to know one thing more: how far from all
-# centres is an outlier? The clusters have a radius of two or so; we say 3. The result is a credal partition.
+# Now ECM. It is used like any scikit-learn estimator, and needs one thing more: how far from all
+# centres is an outlier? The clusters have a radius of about two; we say 3. The result is a credal partition.
 
 model = ECM(n_clusters=3, delta=3, random_state=0).fit(X)
 model.credal_partition_.summary()

@@ -2,8 +2,8 @@
 The first ten minutes
 =====================
 
-The irises of scikit-learn, clustered with `~evlearn.cluster.CCM`. The page :doc:`/guide/first_ten_minutes` tells
-what is done here, step by step.
+The Iris data, clustered with `~evlearn.cluster.CCM`. The page :doc:`/guide/first_ten_minutes` explains it step by
+step.
 """
 
 import matplotlib.pyplot as plt
