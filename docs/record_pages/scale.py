@@ -12,6 +12,7 @@ def parts(read):
     """Texts and figures of the page."""
     sizes, costs, engines = read("scale_sizes"), read("scale_costs"), read("scale_engines")
     small, forecast, service = read("scale_small"), read("scale_forecast"), read("scale_service")
+    embeddings, kills = read("scale_embeddings"), read("scale_kills")
     return {
         "sizes": sizes_table(sizes) + provenance(sizes),
         "slopes": slopes(sizes),
@@ -23,6 +24,9 @@ def parts(read):
         "forecast": forecast_table(forecast),
         "check": check_table(forecast),
         "breaks": breaks(forecast),
+        "embeddings": embeddings_table(embeddings) + provenance(embeddings),
+        "rows": rows_table(embeddings),
+        "kills": kills_text(kills) + provenance(kills),
         "service": service_table(service) + provenance(service),
         "small": small_table(small) + provenance(small),
         "starts": starts_table(read("scale_starts")) + provenance(read("scale_starts")),
@@ -210,6 +214,7 @@ def engines_table(engines):
             one["latency_milliseconds"],
             f"{ratios[one['engine']]['ratio']:.2f} ({ratios[one['engine']]['ratios'][0]:.2f} to "
             f"{ratios[one['engine']]['ratios'][-1]:.2f})",
+            f"{min(ratios[one['engine']]['wall_per_iteration']):.2f}",
         ]
         for one in engines["engines"]
     ]
@@ -219,9 +224,17 @@ def engines_table(engines):
         "memory, MB",
         "ms per task",
         "ms for two tasks",
-        "iteration of ECM over the bare loop",
+        "iteration of ECM over the bare loop, CPU",
+        "elapsed, s",
     ]
-    return table(header, rows)
+    return table(header, rows) + elapsed(engines)
+
+
+def elapsed(engines):
+    """How long an iteration takes by the clock, beside one on processes of joblib."""
+    best = {one["engine"]: min(one["wall_per_iteration"]) for one in engines["iterations"]}
+    told = [f"{name} {best[name] / best['processes']:.2f}" for name in best if name != "processes"]
+    return f"\nBy the clock, an iteration takes so many times that of joblib's processes: {', '.join(told)}.\n"
 
 
 def workers_table(engines):
@@ -233,6 +246,7 @@ def forecast_table(forecast):
     rows = [
         [
             NAMES[one["method"]],
+            one["way"],
             one["workers"],
             f"{one['block']:,}",
             duration(one["read"]),
@@ -240,11 +254,13 @@ def forecast_table(forecast):
             duration(one["masses"]),
             duration(one["total"]),
             f"{100 * one['scheduling_share']:.0f} %",
-            f"{one['worker_bytes'] / 1e9:.1f}",
+            f"{one['worker_bytes'] / 1e9:.1f}, {one['disk_bytes'] / 1e9:.1f}",
+            f"{one['read_bytes_per_second'] / 1e9:.1f}, {one['write_bytes_per_second'] / 1e9:.1f}",
         ]
         for one in forecast["forecasts"]
     ]
-    header = ["method", "workers", "rows of a block", "read", "fit", "masses", "in all", "engine", "GB per worker"]
+    header = ["method", "data", "workers", "rows of a block", "read", "fit", "masses", "in all", "engine"]
+    header += ["GB per worker: memory, disk", "GB/s in all: read, written"]
     return table(header, rows)
 
 
@@ -256,20 +272,24 @@ def duration(seconds):
 
 def check_table(forecast):
     rows = [
-        [NAMES[one["method"]], f"{one['rows']:,}", one["model"], one["measured"], one["ratio"]]
+        [NAMES[one["method"]], one["way"], f"{one['rows']:,}", one["model"], one["measured"], one["ratio"]]
         for one in forecast["check"]
     ]
-    return table(["method", "rows", "model, CPU s", "measured, CPU s", "ratio"], rows)
+    return table(["method", "data", "rows", "model, CPU s", "measured, CPU s", "ratio"], rows)
 
 
 def breaks(forecast):
-    """What a pass of training by one process takes."""
-    hours, order = forecast["epoch_of_1e10_hours"], forecast["order_of_1e10_bytes"] / 1e9
-    return (
-        f"NN-EVCLUS is another matter. It trains in one process, or a few: an epoch of ten billion rows would "
-        f"take {hours:.0f} hours of CPU in memory and more from files, and the shuffled order of the rows alone "
-        f"{order:.0f} GB. Train it on a sample, and predict the rest: prediction is one pass, shared by all "
-        "workers.\n"
+    """What breaks first with more workers, and what a pass of training by one process takes."""
+    lines = []
+    for workers in (10, 100, 1000):
+        own = [one for one in forecast["forecasts"] if one["workers"] == workers and one["method"] == "ecm"]
+        told = [f"{100 * one['scheduling_share']:.0f} % ({one['way']})" for one in own]
+        lines.append(f"- With {workers} workers, the engine takes {' and '.join(told)} of the time of ECM.")
+    hours = forecast["epoch_of_1e10_hours"]
+    return "\n".join(lines) + (
+        "\n\nNN-EVCLUS is another matter. It trains in one process, or a few: an epoch of ten billion rows would "
+        f"take {hours:.0f} hours of CPU. Train it on a sample, and predict the rest: prediction is one pass, "
+        "shared by all workers.\n"
     )
 
 
@@ -302,3 +322,51 @@ def service_table(service):
 def small_table(small):
     rows = [[one["program"], one["cpu_seconds"], ", ".join(one["extras"]) or "none"] for one in small["programs"]]
     return table(["program", "CPU seconds", "extras in memory"], rows)
+
+
+def embeddings_table(embeddings):
+    rows = [
+        [
+            f"{one['samples']:,}",
+            one["clusters"],
+            one["features"],
+            one["beta"],
+            f"{one['ecm']:.3f}",
+            f"{one['lloyd']:.3f}",
+            f"{one['ratio']:.2f} ({one['ratios'][0]:.2f} to {one['ratios'][-1]:.2f})",
+            f"{one['products'] / one['lloyd']:.2f}",
+        ]
+        for one in embeddings["iterations"]
+    ]
+    header = [
+        "samples",
+        "clusters",
+        "features",
+        "beta",
+        "ECM, s",
+        "Lloyd, s",
+        "ECM over Lloyd",
+        "products over Lloyd",
+    ]
+    return table(header, rows)
+
+
+def rows_table(embeddings):
+    rows = [
+        [
+            one["clusters"],
+            one["features"],
+            f"{1e3 * one['median_seconds']:.1f}",
+            f"{one['bytes'] / 1e6:.1f}",
+            f"{one['bytes_of_eight_threads'] / 1e6:.0f}",
+        ]
+        for one in embeddings["rows"]
+    ]
+    return table(["clusters", "features", "ms for one row", "MB for one row", "MB more with eight threads"], rows)
+
+
+def kills_text(kills):
+    """How many kills there were, and what came of them."""
+    failed = f"; {len(kills['failed'])} ended in an error" if kills["failed"] else ", and none hung or failed"
+    told = f"{kills['kills']} kills ({kills['of_clients']} of clients): {kills['wrong']} results were wrong"
+    return f"{told}{failed}.\n"

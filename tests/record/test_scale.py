@@ -60,9 +60,23 @@ def test_the_forecast_follows_from_the_other_files():
     assert {name: committed[name] for name in now} == now
 
 
-def test_the_model_of_costs_is_within_a_factor_of_four_of_what_was_measured():
+def test_the_model_of_costs_foretells_a_hundred_million_rows():
     for one in record.read("scale_forecast")["check"]:
-        assert 0.5 < one["ratio"] < 4
+        assert 0.6 < one["ratio"] < 1.5, one
+
+
+def test_kills_made_no_result_wrong():
+    kills = record.read("scale_kills")
+    assert kills["wrong"] == 0
+    assert not kills["failed"]
+    assert {one["killed"] for one in kills["runs"]} == {"worker", "client"}
+
+
+def test_one_row_of_many_clusters_takes_little_time_and_memory():
+    for one in record.read("scale_embeddings")["rows"]:
+        assert one["wrong"] == 0
+        assert one["bytes"] < 10e6
+        assert one["bytes_of_the_process"] < 0.5e9
 
 
 @pytest.mark.long

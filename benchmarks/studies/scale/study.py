@@ -1,7 +1,7 @@
 """The scale study: rows from ten thousand to a hundred million on Dask, what they cost, and what more would need.
 
-``python -m benchmarks.studies.scale FOLDER [PART ...] [--rows N ...] [--methods M ...] [--limit BYTES]`` with the
-parts
+``python -m benchmarks.studies.scale FOLDER [PART ...] [--rows N ...] [--methods M ...] [--engines E ...]
+[--limit BYTES]`` with the parts
 
 - sizes: from Parquet files to Parquet files of masses, each size in a process of its own, on a Dask cluster of two
   processes: time, CPU, memory, objective, agreement with the truth. With ``--limit`` the kernel holds the
@@ -55,7 +55,7 @@ def one_size(method, way, n_rows, folder):
     start = time.perf_counter()
     import warnings
 
-    import joblib
+    import dask.dataframe as dd
     from distributed import Client, LocalCluster
     from sklearn.exceptions import ConvergenceWarning
 
@@ -71,25 +71,25 @@ def one_size(method, way, n_rows, folder):
         Watch() as watch,
     ):
         watch.lap("start", since=start)
-        if way == "files":
-            with open_rows(data, folder=folder, n_jobs=2) as rows, joblib.parallel_config("dask"):
-                watch.lap("read")
-                model = estimator(method).fit(rows)
-                watch.lap("fit")
-                model.predict_mass(rows, out=out)
-                watch.lap("masses")
-        else:
-            import dask.dataframe as dd
-
-            frame = dd.read_parquet(data)
-            model = estimator(method).fit(frame)
+        # Training picks rows at random, from one copy; passes read parts, which stay with the workers.
+        copied = {"folder": folder} if method == "nn_evclus" else {}
+        given = dd.read_parquet(data) if way == "collection" else data
+        with open_rows(given, **copied) as rows:
+            assert rows.add(count_rows) == n_rows
+            watch.lap("read")
+            model = estimator(method).fit(rows)
             watch.lap("fit")
-            model.predict_mass(frame, out=out)
+            model.predict_mass(rows, out=out)
             watch.lap("masses")
         found |= {"laps": watch.laps, "peak_bytes": watch.peak, "peak_private_bytes": watch.peak_private}
     found |= {"iterations": int(model.n_iter_), "objective": float(model.objective_)}
     found |= check_masses(out, n_rows, model.focal_sets_)
     print(json.dumps(found))
+
+
+def count_rows(block, weights=None):
+    """A pass that does nothing: the workers read their parts."""
+    return len(block)
 
 
 def check_masses(out, n_rows, focal_sets):
@@ -182,7 +182,7 @@ def costs(arguments):
 def engines(arguments):
     from benchmarks.studies.scale import engine_costs
 
-    return engine_costs.measure(arguments.folder)
+    return engine_costs.measure(arguments.folder, arguments.engines or engine_costs.ENGINES)
 
 
 def small(arguments):
@@ -213,6 +213,7 @@ def main():
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="all of them if none is named")
     parser.add_argument("--rows", type=lambda text: int(float(text)), nargs="+", default=ROWS)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
+    parser.add_argument("--engines", nargs="+", help="of the part engines; others stay as they were")
     parser.add_argument("--limit", type=lambda text: int(float(text)), default=0)
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
