@@ -122,23 +122,23 @@ def collect_known(
     real[:, ::1] squares, weights, const real[::1] p, const real[::1] q, double empty, double beta,
     const int[::1] begin, const int[::1] members, const int[::1] first, const int[::1] sets, double[::1] w
 ):
-    """As `collect`, of squared distances (n, c), which become the factors of rows in the sums by cluster."""
+    """As `collect`, of squared distances (c, n), which become the factors of rows in the sums by cluster."""
     cdef evlearn_family family = describe(0, begin, members, first, sets, beta)
     cdef real[::1] work = np.empty(EVLEARN_TILE * (2 * family.c + family.f + 2), np.asarray(squares).dtype)
     cdef const real[::1] given = None
     cdef const real* weight = NULL
     cdef double cost = 0.0
-    if squares.shape[0] == 0:
+    if squares.shape[1] == 0:
         return cost
     if weights is not None:
         given = weights
         weight = &given[0]
     with nogil:
         if real is float:
-            evlearn_known_float(&family, &squares[0, 0], squares.shape[0], weight, &p[0], &q[0], <float>empty, &work[0],
+            evlearn_known_float(&family, &squares[0, 0], squares.shape[1], weight, &p[0], &q[0], <float>empty, &work[0],
                                 NULL, &w[0], &cost)
         else:
-            evlearn_known_double(&family, &squares[0, 0], squares.shape[0], weight, &p[0], &q[0], empty, &work[0],
+            evlearn_known_double(&family, &squares[0, 0], squares.shape[1], weight, &p[0], &q[0], empty, &work[0],
                                  NULL, &w[0], &cost)
     return cost
 
@@ -147,15 +147,15 @@ def assign_known(
     real[:, ::1] squares, const real[::1] p, const real[::1] q, double empty, double beta, const int[::1] begin,
     const int[::1] members, const int[::1] first, const int[::1] sets, real[:, ::1] out
 ):
-    """As `assign`, of squared distances (n, c)."""
+    """As `assign`, of squared distances (c, n)."""
     cdef evlearn_family family = describe(0, begin, members, first, sets, beta)
     cdef real[::1] work = np.empty(EVLEARN_TILE * (2 * family.c + family.f + 2), np.asarray(squares).dtype)
-    if squares.shape[0] == 0:
+    if squares.shape[1] == 0:
         return
     with nogil:
         if real is float:
-            evlearn_known_float(&family, &squares[0, 0], squares.shape[0], NULL, &p[0], &q[0], <float>empty, &work[0],
+            evlearn_known_float(&family, &squares[0, 0], squares.shape[1], NULL, &p[0], &q[0], <float>empty, &work[0],
                                 &out[0, 0], NULL, NULL)
         else:
-            evlearn_known_double(&family, &squares[0, 0], squares.shape[0], NULL, &p[0], &q[0], empty, &work[0],
+            evlearn_known_double(&family, &squares[0, 0], squares.shape[1], NULL, &p[0], &q[0], empty, &work[0],
                                  &out[0, 0], NULL, NULL)

@@ -413,7 +413,7 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
     }
 }
 
-/* The same where squared distances are known: `squares` (n by c), none of them beyond reach. Either `out` receives the
+/* The same where squared distances are known: `squares` (c by n), none of them beyond reach. Either `out` receives the
  * masses, or w and cost the sums and, in the place of the distances, `squares` the factors of rows in sums by cluster.
  * `work` has TILE * (2 c + f) + 2 * TILE entries. */
 EVLEARN_TARGET static void EVLEARN_NAME(pass_known)(
@@ -425,11 +425,11 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass_known)(
     REAL weight[TILE], best[TILE], factor[TILE];
     for (ptrdiff_t start = 0; start < n; start += TILE) {
         const int rows = n - start < TILE ? (int)(n - start) : TILE;
-        REAL *those = squares + start * c;
-        for (int first = 0; first < c; first += 16) /* some at a time, so that both sides stay in the cache */
-            for (int t = 0; t < TILE; t++)
-                for (int k = first; k < first + 16 && k < c; k++)
-                    D[k * TILE + t] = t < rows ? those[(ptrdiff_t)t * c + k] : 1;
+        REAL *those = squares + start;
+        for (int k = 0; k < c; k++) {
+            for (int t = 0; t < rows; t++) D[k * TILE + t] = those[k * n + t];
+            for (int t = rows; t < TILE; t++) D[k * TILE + t] = 1;
+        }
         EVLEARN_NAME(costs)(R, D, sum, family, p, q);
         EVLEARN_NAME(masses)(R, none, best, factor, family, empty, !out);
         if (out) {
@@ -441,9 +441,8 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass_known)(
         if (family->whole)
             for (int t = 0; t < TILE; t++) weight[t] *= factor[t];
         EVLEARN_NAME(add_powers)(U, R, none, weight, family, p, w);
-        for (int first = 0; first < c; first += 16)
-            for (int t = 0; t < rows; t++)
-                for (int k = first; k < first + 16 && k < c; k++) those[(ptrdiff_t)t * c + k] = U[k * TILE + t];
+        for (int k = 0; k < c; k++)
+            for (int t = 0; t < rows; t++) those[k * n + t] = U[k * TILE + t];
     }
 }
 

@@ -44,8 +44,8 @@ _SINGLE_SCALES, _SINGLE_FARTHEST = (1e-36, 1e36), 1e15
 #: From so many features times clusters on, distances are matrix products, of so many rows at a time.
 _MANY, _ROWS_OF_PRODUCTS = 1 << 13, 2048
 #: Products are neither for rows so far away, in units of the model, nor for squared distances that are such a
-#: share of the squares they are a difference of.
-_FAR_FOR_PRODUCTS, _NEAR_FOR_PRODUCTS = 1e6, 1e-3
+#: share of the squares they are a difference of; nor for scales whose squares are beyond single precision.
+_FAR_FOR_PRODUCTS, _NEAR_FOR_PRODUCTS, _SCALES_FOR_PRODUCTS = 1e6, 1e-3, (1e-12, 1e12)
 #: Where what the kernel takes of sets begins among its arguments, behind centre, scale and prototypes.
 _OF_SETS = 3
 
@@ -232,34 +232,35 @@ class EuclideanModel(PrototypeModel):
             else:
                 shares = known.squares
                 cost += kernel.collect_known(shares, some, *arguments[_OF_SETS:], powers)
-                sums += shares.T @ known.rows
+                sums += self.coordinates.scale * (shares @ known.rows)
         return Statistics(cost / self.coordinates.scale**2, powers, sums[:, : self.n_features])
 
     def _by_products(self, rows: FloatArray, arguments: tuple[Any, ...]) -> Iterator[tuple[slice, Any]]:
         """Blocks of rows; where clusters and features are many, with their squared distances."""
-        if rows.shape[1] * len(self.prototypes) < _MANY:
+        centre, scale, prototypes = arguments[:_OF_SETS]
+        low, high = _SCALES_FOR_PRODUCTS
+        if rows.shape[1] * len(self.prototypes) < _MANY or not low < scale < high:
             yield slice(0, len(rows)), None
             return
-        centre, scale, prototypes = arguments[:_OF_SETS]
-        scale = rows.dtype.type(scale)
         n_rows = min(len(rows), _ROWS_OF_PRODUCTS)
         # With two columns more, for the squares of rows and of prototypes: one product does it all.
         inside = np.empty((n_rows, rows.shape[1] + 2), dtype=rows.dtype)
         wide = self._wide(prototypes)
-        room = np.empty((n_rows, len(prototypes)), dtype=rows.dtype)
+        room = np.empty(len(prototypes) * n_rows, dtype=rows.dtype)
         for block in row_blocks(len(rows), _ROWS_OF_PRODUCTS):
             some = inside[: block.stop - block.start]
             with np.errstate(over="ignore", invalid="ignore"):
                 np.subtract(rows[block], centre, out=some[:, :-2])
-                some[:, :-2] *= scale
-                yield block, _squares_by_products(some, prototypes, wide, room[: len(some)])
+                squares = room[: len(prototypes) * len(some)].reshape(len(prototypes), len(some))
+                yield block, _squares_by_products(some, scale, prototypes, wide, squares)
 
     def _wide(self, prototypes: FloatArray) -> FloatArray:
-        """Prototypes with the two columns that complete a product to squared distances."""
+        """Prototypes with the scale and the two columns that complete a product to squared distances."""
         kind = prototypes.dtype, prototypes.shape
         if kind not in self._prepared:
+            scale = prototypes.dtype.type(self.coordinates.scale)
             apart = np.einsum("ij,ij->i", prototypes, prototypes)
-            self._prepared[kind] = np.column_stack([-2 * prototypes, np.ones_like(apart), apart])
+            self._prepared[kind] = np.column_stack([-2 * scale * prototypes, np.full_like(apart, scale**2), apart])
         found: FloatArray = self._prepared[kind]
         return found
 
@@ -352,26 +353,26 @@ class EuclideanModel(PrototypeModel):
 
 
 class _Known(NamedTuple):
-    """Rows in the coordinates of a model, and their squared distances to its prototypes."""
+    """Rows, centred, and their squared distances (c, n) to the prototypes in units of the model."""
 
     rows: FloatArray
     squares: FloatArray
 
 
 def _squares_by_products(
-    rows: FloatArray, prototypes: FloatArray, wide: FloatArray, squares: FloatArray
+    rows: FloatArray, scale: float, prototypes: FloatArray, wide: FloatArray, squares: FloatArray
 ) -> _Known | None:
     """By a matrix product, or by differences where that loses digits; None if rows are too far away for it."""
     inside, apart = rows[:, :-2], wide[:, -1]
     sizes = np.einsum("ij,ij->i", inside, inside)
+    rows[:, -2], rows[:, -1] = sizes, 1
+    sizes = sizes * wide[0, -2]
     if not sizes.max() < _FAR_FOR_PRODUCTS**2:
         return None
-    rows[:, -2], rows[:, -1] = sizes, 1
-    np.matmul(rows, wide.T, out=squares)
-    close = np.flatnonzero(squares.min(axis=1) < _NEAR_FOR_PRODUCTS * (sizes + apart.max()))
-    for some in row_blocks(len(close), _ROWS_OF_PRODUCTS):
-        row, which = np.nonzero(squares[close[some]] < _NEAR_FOR_PRODUCTS * (sizes[close[some], None] + apart))
-        row = close[some][row]
-        for few in row_blocks(len(row), max(1, _DIFFERENCES // inside.shape[1])):
-            squares[row[few], which[few]] = ((inside[row[few]] - prototypes[which[few]]) ** 2).sum(axis=1)
+    np.matmul(wide, rows.T, out=squares)
+    close = np.flatnonzero(squares.min(axis=0) < _NEAR_FOR_PRODUCTS * (sizes + apart.max()))
+    which, row = np.nonzero(squares[:, close] < _NEAR_FOR_PRODUCTS * (sizes[close] + apart[:, None]))
+    row, unit = close[row], rows.dtype.type(scale)
+    for few in row_blocks(len(row), max(1, _DIFFERENCES // inside.shape[1])):
+        squares[which[few], row[few]] = ((inside[row[few]] * unit - prototypes[which[few]]) ** 2).sum(axis=1)
     return _Known(inside, squares)
