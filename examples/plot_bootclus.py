@@ -37,7 +37,7 @@ larger = BootClus(n_clusters=3, covariance_models="EEE", n_bootstrap=200, random
 figure, (first, *others) = plt.subplots(1, 3, figsize=(12.5, 4.4), layout="constrained", sharex=True, sharey=True)
 CredalPartitionDisplay.from_estimator(model, X, ax=first)
 first.get_legend().remove()
-first.set(title="sure (filled) and torn (hollow)", xlabel="", ylabel="")
+first.set(title="sure (filled) and torn (rings)", xlabel="", ylabel="")
 for axes, rows, fitted in zip(others, (X, many), (model, larger), strict=True):
     doubt = fitted.masses_[:, fitted.focal_sets_.sizes == 2].sum(axis=1)
     dots = axes.scatter(*rows.T, c=doubt, s=10, cmap="viridis_r", vmin=0, vmax=1, linewidths=0)

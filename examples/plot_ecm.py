@@ -45,7 +45,7 @@ model = ECM(n_clusters=3, delta=3, random_state=0).fit(X)
 model.credal_partition_.summary()
 
 # %%
-# Filled markers are sure of their cluster. Hollow ones are torn: the bridges. Black crosses are outliers. Solid
+# Filled markers are sure of their cluster. Rings are torn: the bridges. Black crosses are outliers. Solid
 # lines surround the samples that surely belong to a cluster, dashed lines those that possibly do.
 
 figure, axes = plt.subplots(figsize=(9, 4.8), layout="constrained")

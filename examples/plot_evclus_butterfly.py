@@ -18,7 +18,7 @@ partition = model.credal_partition_
 partition.summary()
 
 # %%
-# Filled markers are sure, the hollow one is torn between both clusters, the cross is an outlier. Solid lines
+# Filled markers are sure, the ring is torn between both clusters, the cross is an outlier. Solid lines
 # enclose the samples that surely belong to a cluster, dashed lines those that possibly do.
 
 figure, axes = plt.subplots(figsize=(7.5, 4.2), layout="constrained")

@@ -17,7 +17,7 @@ model = CCM(n_clusters=3, delta=1.5, random_state=0).fit(X)
 print(model.credal_partition_.summary())
 
 # %%
-# Filled markers are sure, hollow ones torn, crosses outliers. The plane is that of the first two principal
+# Filled markers are sure, rings torn, crosses outliers. The plane is that of the first two principal
 # components.
 
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")

@@ -28,7 +28,7 @@ network = NNEVCLUS(
 network.credal_partition_.summary()
 
 # %%
-# The partition, Figure 10 of the paper. Filled samples are sure, hollow ones torn, crosses are outliers. Solid
+# The partition, Figure 10 of the paper. Filled samples are sure, rings torn, crosses are outliers. Solid
 # lines hold the samples that surely belong to a cluster, dashed ones those that possibly do.
 
 figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")

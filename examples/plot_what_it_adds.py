@@ -31,7 +31,7 @@ ecm = ECM(n_clusters=3, init=kmeans.cluster_centers_, delta=3).fit(X)
 ecm.credal_partition_.summary()
 
 # %%
-# The same points twice. Hollow markers are torn between clusters; crosses belong to none.
+# The same points twice. Rings are torn between the clusters of their two colours; crosses belong to none.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.7), layout="constrained", sharex=True, sharey=True)
 labels = CredalPartition.from_hard(kmeans.labels_)

@@ -91,8 +91,8 @@ model.fit(X)
 print(model.credal_partition_.summary())
 
 # %%
-# Figure 21 of the paper: sure cells are filled and torn cells hollow; solid lines enclose what surely belongs to a
-# cluster, and dashed lines what possibly does.
+# Figure 21 of the paper: sure cells are filled and torn cells are rings; solid lines enclose what is surely in a
+# cluster, and dashed lines what is possibly in it.
 
 figure, grid = plt.subplots(1, 2, figsize=(13, 5.5), layout="constrained")
 CredalPartitionDisplay.from_estimator(model, X, features=["CD4", "CD8b"], rule="max_mass", ax=grid[0])

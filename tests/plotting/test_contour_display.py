@@ -52,7 +52,8 @@ def test_lines_of_plausibility_are_where_the_plausibility_has_their_height():
         palette.cluster_shade(0),
         palette.cluster_shade(1),
     ]
-    assert {text.get_text() for text in left.labelTexts} == {"0.3", "0.5"}
+    alone = draw(MassContourDisplay.from_estimator(Ramp(), SQUARE, eps=0, sets=["left"], levels=[0.3, 0.5]))
+    assert {text.get_text() for text in alone.contours_[0].labelTexts} == {"0.3", "0.5"}
     assert display.ax_.get_title() == "plausibility of each cluster"
 
 
@@ -63,7 +64,7 @@ def test_lines_of_mass_are_those_of_the_chosen_sets_in_their_order():
     assert empty is None  # 0.1 everywhere
     assert display.set_labels == ["{right}", "∅"]
     assert display.ax_.get_title() == "mass of {right}, ∅"
-    assert entries(display) == ["left", "right", "decision boundary"]
+    assert entries(display) == ["left", "right", "no line: ∅", "decision boundary"]
 
 
 def test_the_boundary_is_where_another_cluster_becomes_the_most_plausible():
@@ -106,11 +107,32 @@ def test_every_kind_of_set_has_a_key():
     assert MassContourDisplay.from_estimator(model, X, legend=False).legend_ is None
 
 
-def test_the_lines_of_one_set_lie_on_a_shade():
-    alone = draw(MassContourDisplay.from_estimator(Ramp(), SQUARE, sets=["left"]))
-    several = draw(MassContourDisplay.from_estimator(Ramp(), SQUARE))
-    assert alone.shade_ in alone.ax_.get_children()
-    assert several.shade_ is None
+def test_bands_are_filled_with_the_colours_of_their_clusters_which_mix_where_both_are_plausible():
+    class Apart:
+        """The left cluster is plausible up to 0.6, the right one from 0.4 on."""
+
+        def predict_mass(self, X):
+            x = np.asarray(X)[:, 0]
+            masses = np.zeros((len(x), 4))
+            masses[np.arange(len(x)), np.select([x < 0.4, x > 0.6], [1, 2], 3)] = 1
+            return CredalPartition(masses, FocalSets.full(2))
+
+    display = draw(MassContourDisplay.from_estimator(Apart(), SQUARE, eps=0, max_points=0, levels=[0.5]))
+    shade = display.shade_.get_array()
+    tints = [1 - 0.6 * (1 - np.array(to_rgb(palette.cluster_color(cluster)))) for cluster in range(2)]
+    across = shade[shade.shape[0] // 2, [20, 200, 380]]
+    np.testing.assert_allclose(across, [tints[0], tints[0] * tints[1], tints[1]])
+
+
+def test_the_shade_of_one_set_grows_with_its_height_and_the_place_of_the_grid_is_that_of_the_shade():
+    display = draw(MassContourDisplay.from_estimator(Ramp(), SQUARE, sets=["left"], eps=0))
+    shade = display.shade_.get_array()[0]
+    assert (np.diff(shade[3:-3, 0]) > 0).all()  # less of the left cluster, so less of its colour
+    left, right, bottom, top = display.shade_.get_extent()
+    assert (left + right) / 2 == pytest.approx(0.5)
+    assert (bottom + top) / 2 == pytest.approx(1)
+    assert (right - left) / 400 == pytest.approx((display.x[1] - display.x[0]) / 4)
+    assert display.ax_.get_xlim() == (0, 1)
 
 
 def test_numbers_on_the_grid_are_those_of_predict_mass():
@@ -162,7 +184,7 @@ def test_one_cluster_has_no_boundary():
 
     display = draw(MassContourDisplay.from_estimator(One(), SQUARE))
     assert display.boundaries_ == [None]
-    assert entries(display) == ["0"]
+    assert entries(display) == ["0", "no line: {0}"]
 
 
 def test_the_picture_can_be_drawn_again_on_given_axes():

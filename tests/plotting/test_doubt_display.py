@@ -42,12 +42,25 @@ def test_the_matrix_is_that_of_the_definition_and_is_what_the_cells_show(focal_s
     display.figure_.canvas.draw()
     expected = by_definition(partition)
     np.testing.assert_allclose(display.doubts, expected, atol=1e-15)
-    n = partition.n_clusters
-    below = np.tri(n, k=-1, dtype=bool)
-    np.testing.assert_allclose(cells(display.torn_cells_)[below], 100 * expected[below])
-    np.testing.assert_allclose(np.diag(cells(display.sure_cells_)), 100 * np.diag(expected))
-    assert np.isnan(cells(display.torn_cells_)[~below]).all()
-    assert np.isnan(cells(display.sure_cells_)[~np.eye(n, dtype=bool)]).all()
+    shown = np.tri(partition.n_clusters, dtype=bool)
+    np.testing.assert_allclose(cells(display.cells_)[shown], 100 * expected[shown])
+    assert np.isnan(cells(display.cells_)[~shown]).all()
+
+
+def test_equal_masses_have_equal_colours_whether_sure_or_torn_and_the_bar_tells_them():
+    partition = CredalPartition.from_rough([[1, 0], [1, 1], [1, 0], [1, 1], [0, 1]])
+    display = DoubtDisplay.from_partition(partition)
+    display.figure_.canvas.draw()
+    colors = display.cells_.get_facecolor().reshape(2, 2, 4)
+    np.testing.assert_array_equal(colors[0, 0], colors[1, 0])
+    assert not np.array_equal(colors[0, 0], colors[1, 1])
+    assert display.cells_.get_clim() == (0, pytest.approx(40))
+    assert display.colorbar_.ax.get_ylabel() == "average mass, %"
+
+
+def test_cells_without_mass_stay_empty():
+    display = DoubtDisplay.from_partition(CredalPartition.from_hard([0, 1, 1, 2]))
+    assert [text.get_text() for text in display.texts_] == ["25.0 %", "50.0 %", "25.0 %"]
 
 
 @given(st.integers(2, 5), st.integers(1, 30), st.integers(0, 100))
@@ -68,9 +81,8 @@ def test_every_cell_on_and_below_the_diagonal_has_its_number():
         (column + 0.5, row + 0.5) for row, column in places
     ]
     assert set(display.texts_) <= set(display.ax_.texts)
-    assert display.colorbars_ == []
     # Dark cells have light numbers.
-    darkest = max(range(6), key=lambda at: display.doubts[places[at]] if places[at][0] == places[at][1] else 0)
+    darkest = max(range(6), key=lambda at: display.doubts[places[at]])
     assert display.texts_[darkest].get_color() == "white"
 
 
@@ -87,19 +99,15 @@ def test_the_title_tells_the_mass_of_the_empty_set_and_the_outliers():
     partition = CredalPartition.from_rough([[1, 0], [1, 1], [0, 0], [0, 1]])
     display = DoubtDisplay.from_partition(partition)
     assert display.ax_.get_title().splitlines() == [
-        "% of the mass: surely in a cluster (diagonal), torn between two (below)",
-        "∅ has 25.0 % of the mass; outliers: 1 of 4 samples",
+        "Diagonal: surely in a cluster. Below: torn between two.",
+        "In no cluster (∅): 25.0 %; outliers: 1 of 4 samples",
     ]
 
 
-def test_thirty_clusters_have_colour_scales_in_the_place_of_numbers():
+def test_thirty_clusters_have_no_numbers():
     display = DoubtDisplay.from_partition(partition_of(200, FocalSets.pairs(30)))
     display.figure_.canvas.draw()
     assert display.texts_ == []
-    assert [bar.ax.get_ylabel() for bar in display.colorbars_] == [
-        "torn between two clusters, % of the mass",
-        "surely in one, % of the mass",
-    ]
     assert len(display.ax_.get_xticklabels()) == 30
     written = DoubtDisplay.from_partition(partition_of(20, FocalSets.pairs(13)), numbers=True)
     assert len(written.texts_) == 13 * 14 / 2

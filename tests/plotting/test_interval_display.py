@@ -78,7 +78,7 @@ def test_the_picture_can_be_drawn_again_on_given_axes(model):
     figure, panels = plt.subplots(1, 2)
     assert display.plot(panels) is display
     assert display.figure_ is figure
-    with pytest.raises(ValueError, match="ax has 1 axes and there are 2 panels"):
+    with pytest.raises(ValueError, match="ax has 1 axes but there are 2 panels"):
         display.plot(panels[0])
 
 

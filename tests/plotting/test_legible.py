@@ -105,8 +105,5 @@ def test_the_names_of_thirty_clusters_lie_side_by_side():
 def test_hardly_any_doubt_is_pale():
     possibilities = np.maximum(np.eye(3)[np.arange(300) % 3], 1e-6)
     display = DoubtDisplay.from_partition(CredalPartition.from_possibilistic(possibilities))
-    cells = display.torn_cells_
-    assert 0 < cells.get_array().max() < 0.001 * cells.get_clim()[1]
-    # Where there is doubt to speak of, the scale ends at its largest value.
-    display = DoubtDisplay.from_partition(example(600, 4)[1])
-    assert display.torn_cells_.get_clim()[1] == display.torn_cells_.get_array().max()
+    torn = display.cells_.get_array()[np.tri(3, k=-1, dtype=bool)]
+    assert 0 < torn.max() < 0.001 * display.cells_.get_clim()[1]

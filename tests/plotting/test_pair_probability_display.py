@@ -54,5 +54,5 @@ def test_names_pipelines_and_given_axes(model):
     assert [panel.get_title() for panel in axes] == ["row 0 and row 1", "row 2 and row 3"]
     with pytest.raises(ValueError, match="estimator must be a BootClus, which has resamples, got ECM"):
         PairProbabilityDisplay.from_estimator(ECM(2, random_state=0).fit(X), X, PAIRS)
-    with pytest.raises(ValueError, match="ax has 2 axes and there are 3 panels"):
+    with pytest.raises(ValueError, match="ax has 2 axes but there are 3 panels"):
         PairProbabilityDisplay.from_estimator(model, X, PAIRS, ax=axes)

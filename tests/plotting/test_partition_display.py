@@ -83,7 +83,6 @@ def test_objects_have_the_colour_and_marker_of_their_most_plausible_cluster():
         np.testing.assert_array_equal(offsets(filled), X[sure & (labels == k)])
         np.testing.assert_array_equal(offsets(hollow), X[~sure & ~outliers & (labels == k)])
         np.testing.assert_array_equal(filled.get_facecolor(), [to_rgba(palette.cluster_color(k))])
-        np.testing.assert_array_equal(hollow.get_facecolor(), [to_rgba("white")])
         np.testing.assert_allclose(hollow.get_edgecolor()[0, :3], 0.7 * np.array(to_rgb(palette.cluster_color(k))))
     np.testing.assert_array_equal(offsets(display.outlier_points_), X[outliers])
     np.testing.assert_array_equal(display.outlier_points_.get_edgecolor(), [to_rgba("black")])
@@ -120,13 +119,13 @@ def test_the_picture_shows_the_verdict_at_the_level_that_is_asked_for(level):
     for one, other in zip([*display.lower_hulls, *display.upper_hulls], [*lower, *upper], strict=True):
         np.testing.assert_array_equal(one, other)
     texts = [text.get_text() for text in display.legend_.get_texts()]
-    assert texts[-2:] == ["around sure", "around sure and torn"]
+    assert texts[-2:] == ["surely in", "possibly in"]
 
 
 def test_interval_dominance_shows_no_outlier(butterfly):
     display = CredalPartitionDisplay.from_partition(*butterfly, rule="interval_dominance")
     assert len(offsets(display.outlier_points_)) == 0
-    assert "outlier" not in [text.get_text() for text in display.legend_.get_texts()]
+    assert not any("outlier" in text.get_text() for text in display.legend_.get_texts())
 
 
 def test_hulls_and_legend_can_be_left_out(butterfly):
@@ -155,10 +154,10 @@ def test_the_legend_names_clusters_and_marks_and_stays_inside_axes_that_have_nei
     assert [text.get_text().strip() for text in display.legend_.get_texts()] == [
         "_right wing",
         "a name that is much too…",
-        "torn",
-        "outlier",
-        "lower approximation",
-        "upper approximation",
+        "torn between two: 1 (8.3 %)",
+        "outlier: 1 (8.3 %)",
+        "surely in",
+        "possibly in",
     ]
     inside, around = display.legend_.get_window_extent(), ax.get_window_extent()
     assert around.x0 <= inside.x0
@@ -329,7 +328,7 @@ def test_a_cluster_without_objects_and_a_partition_of_outliers_can_be_drawn():
     X = np.eye(3)[:, :2]
     display = draw(CredalPartitionDisplay.from_partition(CredalPartition(masses, FocalSets.full(2)), X))
     assert rows(offsets(display.outlier_points_)) == rows(X)
-    assert [text.get_text() for text in display.legend_.get_texts()] == ["0", "1", "outlier"]
+    assert [text.get_text() for text in display.legend_.get_texts()] == ["0", "1", "outlier: 3 (100 %)"]
 
 
 # Many clusters, many samples
@@ -342,7 +341,7 @@ def test_thirty_clusters_are_named_in_the_picture_and_not_in_the_legend():
     assert [text.get_text() for text in display.names_] == [str(k) for k in range(30)]
     for k, text in enumerate(display.names_):
         np.testing.assert_allclose(text.get_position(), np.median(X[labels == k], axis=0))
-    assert len(display.legend_.get_texts()) == 2
+    assert len(display.legend_.get_texts()) == 0  # all are sure, and so many hulls would be a net
     assert display.legend_.get_title().get_text() == "30 clusters,\nnamed in the picture"
     assert len({(palette.cluster_color(k), palette.cluster_marker(k)) for k in range(210)}) == 210
 
@@ -375,13 +374,8 @@ def test_a_sample_is_drawn_of_many_objects_and_the_title_says_so():
     whole = CredalPartitionDisplay.from_partition(partition, X)
     display = draw(CredalPartitionDisplay.from_partition(partition, X, max_points=1000))
     assert len(display.drawn_) == 1000
-    summary = partition.summary()
-    drawn = partition[display.drawn_].summary()
-    assert display.ax_.get_title() == (
-        f"A sample: {drawn.n_sure} of {summary.n_sure:,} sure, {drawn.n_torn} of {summary.n_torn:,} torn, "
-        f"{drawn.n_outliers} of {summary.n_outliers:,} outliers"
-    )
-    assert drawn.n_outliers == summary.n_outliers  # few, so all of them
+    assert display.ax_.get_title() == "1,000 of 4,000 samples; grey: where all are"
+    assert partition[display.drawn_].summary().n_outliers == partition.summary().n_outliers  # few, so all of them
     for sampled, full in zip(display.lower_hulls, whole.lower_hulls, strict=True):
         np.testing.assert_array_equal(sampled, full)
     points = [offsets(one) for one in (*display.sure_points_, *display.torn_points_, display.outlier_points_)]
@@ -397,7 +391,46 @@ def test_the_note_on_the_sample_follows_a_title_that_is_there():
     _, ax = plt.subplots()
     ax.set_title("Mine")
     CredalPartitionDisplay.from_partition(CredalPartition.from_hard(np.arange(100) % 2), X, ax=ax, max_points=40)
-    assert ax.get_title() == "Mine\nA sample: 40 of 100 sure"
+    assert ax.get_title() == "Mine\n40 of 100 samples; grey: where all are"
+
+
+def test_rare_outliers_look_rare_and_the_legend_counts_all():
+    X = np.random.default_rng(0).standard_normal((100_000, 2))
+    candidates = np.zeros((len(X), 2), dtype=bool)
+    candidates[:, 0] = True
+    candidates[:3000, 1] = True
+    candidates[3000:3600] = False
+    display = draw(
+        CredalPartitionDisplay.from_partition(CredalPartition.from_rough(candidates), X, max_points=5000)
+    )
+    assert len(offsets(display.outlier_points_)) == 30  # as many in a thousand as there are
+    assert sum(len(offsets(one)) for one in display.torn_points_) == 150
+    texts = [text.get_text() for text in display.legend_.get_texts()]
+    assert texts[2:4] == ["torn between two: 3,000 (3 %)", "outlier: 600 (0.6 %)"]
+    assert np.expm1(display.density_.get_array()).sum() == pytest.approx(100_000)  # of all samples
+    assert CredalPartitionDisplay.from_partition(CredalPartition.from_hard([0, 1]), X[:2]).density_ is None
+
+
+def test_the_core_of_a_torn_sample_has_the_colour_of_the_other_cluster():
+    candidates = [[1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 1, 1]]
+    partition = CredalPartition.from_rough(candidates)
+    display = draw(CredalPartitionDisplay.from_partition(partition, np.arange(10.0).reshape(5, 2)))
+    first, other = display.torn_points_[:2]
+    colors = [to_rgba(color) for color in (palette.cluster_color(1), palette.cluster_color(2), "white")]
+    np.testing.assert_array_equal(first.get_facecolor(), colors)
+    np.testing.assert_array_equal(other.get_facecolor(), colors[1:2])
+    texts = [text.get_text() for text in display.legend_.get_texts()]
+    assert texts[3:5] == ["torn between two: 3 (60 %)", "torn between more: 1 (20 %)"]
+
+
+def test_more_than_six_clusters_have_no_hulls_unless_they_are_asked_for():
+    X = np.random.default_rng(0).random((70, 2))
+    six, seven = (CredalPartition.from_hard(np.arange(70) % number) for number in (6, 7))
+    assert len(CredalPartitionDisplay.from_partition(six, X).lower_lines_) == 6
+    assert CredalPartitionDisplay.from_partition(seven, X).lower_lines_ == []
+    assert len(CredalPartitionDisplay.from_partition(seven, X, hulls=True).lower_lines_) == 7
+    with pytest.raises(ValueError, match="hulls must be True, False or 'auto', got 'some'"):
+        CredalPartitionDisplay.from_partition(six, X, hulls="some")
 
 
 @given(st.integers(1, 500), st.lists(st.integers(0, 1000), min_size=3, max_size=3))
@@ -432,7 +465,7 @@ def test_of_a_million_objects_some_are_drawn(n_clusters):
     partition = CredalPartition(masses, FocalSets.simple(n_clusters), validate=False)
     display = draw(CredalPartitionDisplay.from_partition(partition, X))
     assert len(display.drawn_) == 20_000
-    assert all(line is not None for line in display.upper_lines_)
+    assert len(display.upper_lines_) == (2 if n_clusters == 2 else 0)
 
 
 @pytest.mark.parametrize("n_features", [2, 3])

@@ -123,7 +123,7 @@ def test_wrong_arguments_are_explained(arguments, message):
 
 def test_there_is_one_panel_for_each_of_the_axes():
     _, ax = plt.subplots()
-    with pytest.raises(ValueError, match="ax has 1 axes and there are 2 panels; give one for each"):
+    with pytest.raises(ValueError, match="ax has 1 axes but there are 2 panels; give one for each"):
         RelationalDisplay.from_partition(CredalPartition.from_hard([0, 1, 1]), ax=ax)
 
 

@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
-from matplotlib.colors import LinearSegmentedColormap, to_rgb
+from matplotlib.colors import to_rgb
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.image import AxesImage
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
+from scipy.ndimage import zoom
 from sklearn.utils import check_random_state
 
 from evlearn.belief import FocalSets
@@ -35,15 +37,17 @@ _MOST_SETS = 16
 _GRID_BLOCK = 10_000  # places
 _ROUNDING = 1e-9
 _CROWD = 2000  # drawn samples
+_FINER = 4  # pixels of the shade between two places of the grid
+_DARKEST = 0.6  # how much of the colour of a set the shade takes at most
 
 
 class MassContourDisplay:
-    """Contours of plausibilities or masses over the plane of two features, with the decision boundary.
+    """Filled contours of plausibilities or masses over the plane of two features, with the decision boundary.
 
-    Contour lines have the colour of their cluster, as the samples have; higher lines are thicker. Black lines are
-    those of the empty set, dashed ones of sets of several clusters. The thick grey line is the decision boundary:
-    on its two sides different clusters are the most plausible. The lines of one set alone lie on a shade that
-    grows with the height; where there are many lines, one picture for each set is the clearest.
+    Each band between two levels is filled with the colour of its cluster, the darker the higher. Where several
+    clusters are plausible, their colours mix. The empty set is grey; sets of several clusters have colours of
+    their own and dashed lines. The thick grey line is the decision boundary: on its two sides different clusters
+    are the most plausible. The lines of a set alone carry their height, and its shade has no bands.
 
     Make it with `from_estimator`; the constructor takes what that has computed.
 
@@ -78,8 +82,8 @@ class MassContourDisplay:
         The figure around it.
     contours_ : list of matplotlib QuadContourSet or None
         The lines of each set; None where it reaches no level, or the same everywhere.
-    shade_ : matplotlib QuadContourSet or None
-        The shade under the lines, where there is one set.
+    shade_ : matplotlib AxesImage
+        The shade between the lines.
     boundaries_ : list of matplotlib QuadContourSet or None
         The border of the region of each cluster; None where it has no border.
     points_ : list of matplotlib PathCollection
@@ -251,7 +255,7 @@ class MassContourDisplay:
         self.figure_: Figure | SubFigure
         self.ax_, self.figure_ = open_axes(ax)
         self.ax_.set(xlabel=on_axis(self.axis_labels[0]), ylabel=on_axis(self.axis_labels[1]), title=self.title)
-        self.shade_: QuadContourSet | None = self._draw_shade() if len(self.sets) == 1 else None
+        self.shade_: AxesImage = self._draw_shade(heights)
         self.points_: list[PathCollection] = [self._scatter(number) for number in range(len(self.cluster_names))]
         self.boundaries_: list[QuadContourSet | None] = [
             self._draw_boundary(number) for number in range(len(self.cluster_names))
@@ -262,15 +266,23 @@ class MassContourDisplay:
         self.legend_: Legend | None = self._draw_legend() if legend else None
         return self
 
-    def _draw_shade(self) -> QuadContourSet:
-        color, _ = self._line(0)
-        # Pale and opaque: bands that one can see through would have seams.
-        pale = 1 - 0.45 * (1 - np.array(to_rgb(color)))
-        shades = LinearSegmentedColormap.from_list("height", [(1, 1, 1), tuple(pale)])
-        steps = np.linspace(0, 1, 21)
-        # Rounding may lead out of the steps, which would leave holes.
-        height = np.clip(self.heights[0], 0, 1)
-        return self.ax_.contourf(self.x, self.y, height, levels=steps, cmap=shades, zorder=0)
+    def _draw_shade(self, levels: FloatArray) -> AxesImage:
+        """The colours of all sets, multiplied, so that their order does not matter."""
+        light = np.ones((len(self.y) * _FINER, len(self.x) * _FINER, 3))
+        for number, height in enumerate(self.heights):
+            fine = np.clip(zoom(height, _FINER, order=1, grid_mode=True, mode="nearest"), 0, 1)
+            depth = fine if len(self.sets) == 1 else np.searchsorted(levels, fine) / len(levels)
+            light *= 1 - _DARKEST * depth[:, :, None] * (1 - np.array(to_rgb(self._fill(number))))
+        right, up = (ticks[1] - ticks[0] for ticks in (self.x, self.y))
+        borders = (self.x[0] - right / 2, self.x[-1] + right / 2, self.y[0] - up / 2, self.y[-1] + up / 2)
+        shade = self.ax_.imshow(light, extent=borders, origin="lower", aspect="auto", zorder=0)
+        self.ax_.set(xlim=self.x[[0, -1]], ylim=self.y[[0, -1]])
+        return shade
+
+    def _fill(self, number: int) -> Any:
+        """The colour that fills the bands of a set."""
+        clusters = np.flatnonzero(self.sets[number])
+        return palette.cluster_color(int(clusters[0])) if len(clusters) == 1 else self._line(number)[0]
 
     def _scatter(self, cluster: int) -> PathCollection:
         points = self.points[self.clusters == cluster]
@@ -281,8 +293,9 @@ class MassContourDisplay:
             s=palette.marker_area(cluster, area),
             marker=palette.cluster_marker(cluster),
             facecolors=palette.cluster_color(cluster),
-            linewidths=0,
-            alpha=0.55,  # the lines matter more
+            edgecolors="white",
+            linewidths=0.4,
+            alpha=0.8,
             zorder=1,
         )
 
@@ -311,12 +324,12 @@ class MassContourDisplay:
             levels=reached,
             colors=[color],
             linestyles=[style],
-            linewidths=0.6 + 1.4 * reached,
+            linewidths=0.9,
             zorder=3,
         )
-        texts = self.ax_.clabel(lines, fontsize=7, fmt=_level_text)
-        for text in texts:
-            text.set_path_effects([withStroke(linewidth=2, foreground="white")])
+        if len(self.sets) == 1:  # the labels of several would hide each other
+            for text in self.ax_.clabel(lines, fontsize=8, fmt=_level_text):
+                text.set_path_effects([withStroke(linewidth=2, foreground="white")])
         return lines
 
     def _line(self, number: int) -> tuple[Any, Any]:
@@ -341,6 +354,9 @@ class MassContourDisplay:
                 style |= {"color": palette.cluster_shade(int(cluster)), "linestyle": "-"}
             handles.append(cluster_key(int(cluster), self.cluster_names[cluster], **style))
         handles += [self._set_key(number) for number in seen if sizes[number] != 1]
+        unseen = [shortened(self.set_labels[number]) for number in range(len(self.sets)) if number not in seen]
+        if unseen:
+            handles.append(key(f"no line: {', '.join(unseen)}"))
         if any(one is not None for one in self.boundaries_):
             handles.append(key("decision boundary", color="0.45", linestyle="-", linewidth=2.6))
         return draw_legend(self.ax_, handles, "cluster", crowded=len(self.points) > _CROWD)

@@ -24,7 +24,6 @@ _MOST_WITH_NUMBERS = 12  # clusters
 _MOST_NAMES = 40
 _SHORT = 3  # letters of a name that need not be turned
 _UPRIGHT = 12  # names side by side
-_LEAST_SCALE = 0.05  # of the largest sure mass: less doubt than this is pale
 _DARK = 0.55  # the part of a colour scale from which on text is white
 
 
@@ -39,8 +38,7 @@ class DoubtDisplay:
         D_{kk} = \frac{1}{n} \sum_i m_i(\{\omega_k\}), \qquad
         D_{kl} = \frac{1}{n} \sum_i \sum_{A \ni \omega_k, \omega_l} \frac{m_i(A)}{\binom{|A|}{2}}.
 
-    The cells that are drawn and the average mass of the empty set add up to one. The two kinds of cell have colour
-    scales of their own, because sure mass is often much larger.
+    The cells that are drawn and the average mass of the empty set add up to one. All cells have one colour scale.
 
     Make it with `from_estimator` or `from_partition`; the constructor takes what these have computed.
 
@@ -63,12 +61,12 @@ class DoubtDisplay:
         Where the picture is drawn.
     figure_ : matplotlib Figure
         The figure around it.
-    sure_cells_, torn_cells_ : matplotlib QuadMesh
-        The diagonal, and the cells below it, in percent.
+    cells_ : matplotlib QuadMesh
+        The diagonal and the cells below it, in percent.
     texts_ : list of matplotlib Text
-        The numbers in the cells, row by row, where they are written.
-    colorbars_ : list of matplotlib Colorbar
-        The colour scales, where no numbers are written: of torn and of sure mass.
+        The numbers in the cells, row by row, where they are written: those that are not 0.0.
+    colorbar_ : matplotlib Colorbar
+        The colour scale.
 
     Examples
     --------
@@ -112,8 +110,7 @@ class DoubtDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         numbers : bool or "auto", default="auto"
-            Whether to write the numbers into the cells, in percent; "auto" does for up to 12 clusters. Otherwise
-            there are colour scales.
+            Whether to write the numbers into the cells, in percent; "auto" does for up to 12 clusters.
 
         Returns
         -------
@@ -135,8 +132,7 @@ class DoubtDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         numbers : bool or "auto", default="auto"
-            Whether to write the numbers into the cells, in percent; "auto" does for up to 12 clusters. Otherwise
-            there are colour scales.
+            Whether to write the numbers into the cells, in percent; "auto" does for up to 12 clusters.
 
         Returns
         -------
@@ -177,21 +173,22 @@ class DoubtDisplay:
         self.figure_: Figure | SubFigure
         self.ax_, self.figure_ = open_axes(ax)
         n_clusters = len(self.cluster_names)
-        diagonal, below = np.eye(n_clusters, dtype=bool), np.tri(n_clusters, k=-1, dtype=bool)
-        self.torn_cells_: QuadMesh = self._draw_cells(below, "Oranges", _LEAST_SCALE * np.diag(self.doubts).max())
-        self.sure_cells_: QuadMesh = self._draw_cells(diagonal, "Blues", 0.0)
+        self.cells_: QuadMesh = self._draw_cells()
+        self.colorbar_: Colorbar = self._draw_scale()
         written = n_clusters <= _MOST_WITH_NUMBERS if numbers == "auto" else bool(numbers)
         self.texts_: list[Text] = self._write_numbers() if written else []
-        self.colorbars_: list[Colorbar] = [] if written else self._draw_scales()
         self._set_frame()
         return self
 
-    def _draw_cells(self, shown: Any, colors: str, least: float) -> QuadMesh:
-        percents = np.ma.masked_where(~shown, 100 * self.doubts)
-        largest = max(float(percents.max()) if shown.any() else 0.0, 100 * least)
-        return self.ax_.pcolormesh(
-            percents, cmap=colors, vmin=0, vmax=largest or 1.0, edgecolors="white", linewidth=0.5
-        )
+    def _draw_cells(self) -> QuadMesh:
+        percents = np.ma.masked_where(~np.tri(len(self.doubts), dtype=bool), 100 * self.doubts)
+        largest = float(percents.max()) or 1.0
+        return self.ax_.pcolormesh(percents, cmap="Blues", vmin=0, vmax=largest, edgecolors="white", linewidth=0.5)
+
+    def _draw_scale(self) -> Colorbar:
+        bar = self.figure_.colorbar(self.cells_, ax=self.ax_, label="average mass, %", shrink=0.8)
+        bar.outline.set_visible(False)
+        return bar
 
     def _write_numbers(self) -> list[Text]:
         size = "medium" if len(self.cluster_names) <= 6 else "x-small"
@@ -199,12 +196,12 @@ class DoubtDisplay:
             self._write_number(row, column, size)
             for row in range(len(self.cluster_names))
             for column in range(row + 1)
+            if round(100 * float(self.doubts[row, column]), 1) > 0
         ]
 
     def _write_number(self, row: int, column: int, size: str) -> Text:
-        cells = self.sure_cells_ if row == column else self.torn_cells_
         percent = 100 * float(self.doubts[row, column])
-        dark = percent > _DARK * cells.get_clim()[1]
+        dark = percent > _DARK * self.cells_.get_clim()[1]
         return self.ax_.text(
             column + 0.5,
             row + 0.5,
@@ -214,13 +211,6 @@ class DoubtDisplay:
             fontsize=size,
             color="white" if dark else "black",
         )
-
-    def _draw_scales(self) -> list[Colorbar]:
-        scales = [(self.torn_cells_, "torn between two clusters"), (self.sure_cells_, "surely in one")]
-        return [
-            self.figure_.colorbar(cells, ax=self.ax_, label=f"{label}, % of the mass", shrink=0.8)
-            for cells, label in scales
-        ]
 
     def _set_frame(self) -> None:
         names = [shortened(name) for name in self.cluster_names]
@@ -242,11 +232,11 @@ class DoubtDisplay:
         self.ax_.spines[:].set_visible(False)
         self.ax_.invert_yaxis()
         self.ax_.set(aspect="equal", xlabel="cluster", ylabel="cluster")
-        outliers = f"outliers: {self.n_outliers:,} of {self.n_samples:,} samples"
+        outliers = f"{self.n_outliers:,} of {self.n_samples:,} samples" if self.n_outliers else "none"
         self.ax_.set_title(
-            f"% of the mass: surely in a cluster (diagonal), torn between two (below)\n"
-            f"∅ has {100 * self.empty_mass:.1f} % of the mass; {outliers}",
-            fontsize="medium" if not self.colorbars_ else "small",
+            f"Diagonal: surely in a cluster. Below: torn between two.\n"
+            f"In no cluster (∅): {100 * self.empty_mass:.1f} %; outliers: {outliers}",
+            fontsize="medium",
         )
 
 

@@ -19,7 +19,15 @@ def draw_legend(ax: Axes, handles: Sequence[Line2D], title: str, *, crowded: boo
     # Beside the axes if a layout makes room there, as in a figure of our own; else a neighbour may be there.
     if ax.figure.get_layout_engine() is not None:
         anchor = (1, 1)
-        return ax.legend(handles=handles, loc="upper left", title=title, bbox_to_anchor=anchor, frameon=False)
+        return ax.legend(
+            handles=handles,
+            loc="upper left",
+            title=title,
+            fontsize="small",
+            bbox_to_anchor=anchor,
+            frameon=False,
+            alignment="left",
+        )
     corner: Literal["best", "upper right"] = "upper right" if crowded else "best"
     return ax.legend(handles=handles, loc=corner, title=title, fontsize="x-small", framealpha=0.6)
 

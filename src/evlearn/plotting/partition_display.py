@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
+from matplotlib.collections import PathCollection, QuadMesh
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
@@ -35,10 +35,9 @@ _MOST_IN_LEGEND = 8  # clusters; with the four kinds of mark there are twelve en
 _MOST_IN_PICTURE = 60  # names of clusters
 _CROWD = 2000  # drawn samples
 _HIDDEN = 5  # samples of a cluster that its name would hide
-_HULL_NAMES = {
-    "verdict": {"lower": "around sure", "upper": "around sure and torn"},
-    "rough": {"lower": "lower approximation", "upper": "upper approximation"},
-}
+_MOST_HULLS = 6  # clusters; the hulls of more are a net
+_DENSITY_BINS = 100  # along each axis
+_HULL_NAMES = {"lower": "surely in", "upper": "possibly in"}
 _PROTOTYPE = "X"
 Rule: TypeAlias = Literal["verdict", "max_mass", "interval_dominance"]
 _HULL_STYLES = {"lower": "-", "upper": (0, (5, 2.5))}
@@ -47,10 +46,11 @@ _HULL_STYLES = {"lower": "-", "upper": (0, (5, 2.5))}
 class CredalPartitionDisplay:
     """The picture of a credal partition in two dimensions.
 
-    Samples have the colour and the marker of their most plausible cluster. Filled markers are sure, hollow ones
-    are torn between clusters, and black crosses are outliers. Solid lines are the convex hulls of the samples that
-    are sure of a cluster, dashed lines those of all that may belong to it. With ``rule="max_mass"`` these are the
-    lower and upper approximations of Figure 2 of Denœux (2021).
+    Samples have the colour and the marker of their most plausible cluster. Filled markers are sure. Rings are
+    torn: the core has the colour of the other cluster, and is white where there are several. Black crosses are
+    outliers. Solid lines are the convex hulls of the samples that are surely in a cluster, dashed lines those of
+    all that are possibly in it. With ``rule="max_mass"`` these are the lower and upper approximations of Figure 2
+    of Denœux (2021).
 
     Make it with `from_estimator` or `from_partition`; the constructor takes what these have computed.
 
@@ -73,8 +73,8 @@ class CredalPartitionDisplay:
         The name of each cluster.
     axis_labels : sequence of two str
         What to write on the axes.
-    rule : str, default="verdict"
-        How the candidates were chosen, which decides what the hulls are called.
+    rivals : ndarray of int of shape (n_samples,), default=None
+        The other candidate of each torn sample, -1 where there are several or none.
     classes : ndarray of int of shape (n_samples,), default=None
         The true class of each sample, which then decides its marker.
     class_names : sequence of str, default=()
@@ -98,6 +98,8 @@ class CredalPartitionDisplay:
         The markers of sure and of torn samples, for each cluster, and in it for each class where these are shown.
     outlier_points_ : matplotlib PathCollection
         The crosses of the outliers.
+    density_ : matplotlib QuadMesh or None
+        Where all samples are, in grey, if only a subset is drawn.
     lower_lines_, upper_lines_ : list of matplotlib Line2D or None
         The hulls, for each cluster; None where there is nothing to draw.
     prototype_points_ : list of matplotlib PathCollection
@@ -139,7 +141,7 @@ class CredalPartitionDisplay:
         upper_hulls: Sequence[FloatArray],
         cluster_names: Sequence[str],
         axis_labels: Sequence[str],
-        rule: str = "verdict",
+        rivals: IntArray | None = None,
         classes: IntArray | None = None,
         class_names: Sequence[str] = (),
         sizes: FloatArray | None = None,
@@ -154,7 +156,7 @@ class CredalPartitionDisplay:
         self.upper_hulls = upper_hulls
         self.cluster_names = cluster_names
         self.axis_labels = axis_labels
-        self.rule = rule
+        self.rivals = rivals
         self.classes = classes
         self.class_names = class_names
         self.sizes = sizes
@@ -177,7 +179,7 @@ class CredalPartitionDisplay:
         ax: Axes | None = None,
         max_points: int = 20000,
         random_state: RandomSeed = 0,
-        hulls: bool = True,
+        hulls: bool | Literal["auto"] = "auto",
         legend: bool = True,
     ) -> CredalPartitionDisplay:
         """The picture of what a fitted estimator says about data.
@@ -210,12 +212,13 @@ class CredalPartitionDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=20000
-            The largest number of samples to draw. Of more, a random subset is drawn, and the title says how many
-            of the sure, the torn and the outliers; hulls are those of all samples.
+            The largest number of samples to draw. Of more, a random subset is drawn, in which sure, torn and
+            outlying samples and clusters have their shares, but for a few of each that are always drawn. The
+            title says so, counts and hulls are those of all samples, and a grey shade shows where these are.
         random_state : int, RandomState instance or None, default=0
             The seed of that sample.
-        hulls : bool, default=True
-            Whether to draw the hulls.
+        hulls : bool or "auto", default="auto"
+            Whether to draw the hulls; "auto" does for up to six clusters.
         legend : bool, default=True
             Whether to explain the marks. More than eight clusters are named in the picture instead.
 
@@ -257,7 +260,7 @@ class CredalPartitionDisplay:
         ax: Axes | None = None,
         max_points: int = 20000,
         random_state: RandomSeed = 0,
-        hulls: bool = True,
+        hulls: bool | Literal["auto"] = "auto",
         legend: bool = True,
     ) -> CredalPartitionDisplay:
         """The picture of a credal partition.
@@ -287,12 +290,13 @@ class CredalPartitionDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         max_points : int, default=20000
-            The largest number of samples to draw. Of more, a random subset is drawn, and the title says how many
-            of the sure, the torn and the outliers; hulls are those of all samples.
+            The largest number of samples to draw. Of more, a random subset is drawn, in which sure, torn and
+            outlying samples and clusters have their shares, but for a few of each that are always drawn. The
+            title says so, counts and hulls are those of all samples, and a grey shade shows where these are.
         random_state : int, RandomState instance or None, default=0
             The seed of that sample.
-        hulls : bool, default=True
-            Whether to draw the hulls.
+        hulls : bool or "auto", default="auto"
+            Whether to draw the hulls; "auto" does for up to six clusters.
         legend : bool, default=True
             Whether to explain the marks. More than eight clusters are named in the picture instead.
 
@@ -320,7 +324,7 @@ class CredalPartitionDisplay:
         *,
         max_points: int = 20000,
         random_state: RandomSeed = 0,
-        hulls: bool = True,
+        hulls: bool | Literal["auto"] = "auto",
         legend: bool = True,
     ) -> CredalPartitionDisplay:
         """Draw the picture, again or elsewhere.
@@ -333,8 +337,8 @@ class CredalPartitionDisplay:
             The largest number of samples to draw, see `from_partition`.
         random_state : int, RandomState instance or None, default=0
             The seed of the sample.
-        hulls : bool, default=True
-            Whether to draw the hulls.
+        hulls : bool or "auto", default="auto"
+            Whether to draw the hulls; "auto" does for up to six clusters.
         legend : bool, default=True
             Whether to explain the marks.
 
@@ -345,15 +349,18 @@ class CredalPartitionDisplay:
         """
         if not isinstance(max_points, (int, np.integer)) or max_points < 1:
             raise ValueError(f"max_points must be a positive whole number, got {max_points!r}.")
+        if not isinstance(hulls, (bool, np.bool_)) and hulls != "auto":
+            raise ValueError(f"hulls must be True, False or 'auto', got {hulls!r}.")
         self.ax_: Axes
         self.figure_: Figure | SubFigure
-        self.ax_, self.figure_ = open_axes(ax)
+        self.ax_, self.figure_ = open_axes(ax, width=7.4 if legend else 6.4)
         self.ax_.set(xlabel=on_axis(self.axis_labels[0]), ylabel=on_axis(self.axis_labels[1]))
         self._choose_samples(int(max_points), check_random_state(random_state))
         self._draw_samples()
+        enclosed = len(self.cluster_names) <= _MOST_HULLS if hulls == "auto" else bool(hulls)
         # Lower over upper: where they are the same, one solid line is seen.
-        self.upper_lines_ = self._draw_hulls(self.upper_hulls, "upper") if hulls else []
-        self.lower_lines_ = self._draw_hulls(self.lower_hulls, "lower") if hulls else []
+        self.upper_lines_ = self._draw_hulls(self.upper_hulls, "upper") if enclosed else []
+        self.lower_lines_ = self._draw_hulls(self.lower_hulls, "lower") if enclosed else []
         self.ellipse_lines_: list[Line2D] = self._draw_ellipses()
         self.prototype_points_: list[PathCollection] = self._draw_prototypes()
         many = len(self.cluster_names) > _MOST_IN_LEGEND
@@ -362,23 +369,29 @@ class CredalPartitionDisplay:
         return self
 
     def _choose_samples(self, max_points: int, random: np.random.RandomState) -> None:
-        kinds = {"sure": ~(self.torn | self.outliers), "torn": self.torn, "outliers": self.outliers}
-        objects = {kind: np.flatnonzero(chosen) for kind, chosen in kinds.items()}
-        shares = share_out(max_points, [len(one) for one in objects.values()])
+        kinds = (~(self.torn | self.outliers), self.torn, self.outliers)
+        numbers = [np.flatnonzero(kind) for kind in kinds]
+        shares = share_out(max_points, [len(one) for one in numbers])
         drawn = [
-            sample(one, share, self.clusters[one], random)
-            for one, share in zip(objects.values(), shares, strict=True)
+            sample(one, share, self.clusters[one], random) for one, share in zip(numbers, shares, strict=True)
         ]
         self.drawn_: IntArray = np.sort(np.concatenate(drawn))
+        self.density_: QuadMesh | None = None
         if len(self.drawn_) < len(self.points):
-            counts = [
-                f"{share:,} of {len(one):,} {kind}"
-                for (kind, one), share in zip(objects.items(), shares, strict=True)
-                if len(one)
-            ]
+            self.density_ = self._draw_density()
             title = self.ax_.get_title()
-            note = f"A sample: {', '.join(counts)}"
+            note = f"{len(self.drawn_):,} of {len(self.points):,} samples; grey: where all are"
             self.ax_.set_title(f"{title}\n{note}" if title else note, fontsize="small")
+
+    def _draw_density(self) -> QuadMesh:
+        counts, x, y = np.histogram2d(self.points[:, 0], self.points[:, 1], bins=_DENSITY_BINS)
+        heights = np.ma.masked_equal(np.log1p(counts.T), 0)
+        top = float(heights.max())
+        # From pale, not from white: a place with a single sample is seen too.
+        density = self.ax_.pcolormesh(x, y, heights, cmap="Greys", vmin=-0.3 * top, vmax=2.5 * top, zorder=0)
+        density.sticky_edges.x.clear()  # or marks at the edge would be cut
+        density.sticky_edges.y.clear()
+        return density
 
     def _draw_samples(self) -> None:
         points, clusters = self.points[self.drawn_], self.clusters[self.drawn_]
@@ -394,8 +407,8 @@ class CredalPartitionDisplay:
             marker = cluster if self.classes is None else number
             own = (clusters == cluster) & (marked == marker)
             sure, doubtful = own & ~torn & ~outliers, own & torn
-            self.sure_points_.append(self._scatter(points, sure, cluster, marker, area, hollow=False))
-            self.torn_points_.append(self._scatter(points, doubtful, cluster, marker, area, hollow=True))
+            self.sure_points_.append(self._scatter(points, sure, cluster, marker, area, None))
+            self.torn_points_.append(self._scatter(points, doubtful, cluster, marker, area, self._cores(doubtful)))
         self.outlier_points_: PathCollection = self.ax_.scatter(
             points[outliers, 0],
             points[outliers, 1],
@@ -406,21 +419,36 @@ class CredalPartitionDisplay:
             zorder=5,
         )
 
+    def _cores(self, chosen: BoolArray) -> list[str]:
+        """The colours of the other candidates of torn samples."""
+        if self.rivals is None:
+            return ["white"]
+        return [
+            palette.cluster_color(rival) if rival >= 0 else "white" for rival in self.rivals[self.drawn_][chosen]
+        ]
+
     def _scatter(
-        self, points: FloatArray, chosen: BoolArray, cluster: int, marker: int, area: float, *, hollow: bool
+        self,
+        points: FloatArray,
+        chosen: BoolArray,
+        cluster: int,
+        marker: int,
+        area: float,
+        cores: list[str] | None,
     ) -> PathCollection:
         thin = 0.5 if area < 15 else 0.8
-        area = palette.marker_area(marker, 1.2 * area if hollow else area)
+        ring = cores is not None
+        area = palette.marker_area(marker, 1.2 * area if ring else area)
         areas = area if self.sizes is None else _areas(area, self.sizes[self.drawn_][chosen])
         return self.ax_.scatter(
             points[chosen, 0],
             points[chosen, 1],
             s=areas,
             marker=palette.cluster_marker(marker),
-            facecolors="white" if hollow else palette.cluster_color(cluster),
+            facecolors=palette.cluster_color(cluster) if cores is None else cores,
             edgecolors=[palette.cluster_shade(cluster)],
-            linewidths=1.8 * thin if hollow else 0.6 * thin,
-            zorder=3 if hollow else 2,
+            linewidths=1.8 * thin if ring else 0.6 * thin,
+            zorder=3 if ring else 2,
         )
 
     def _draw_prototypes(self) -> list[PathCollection]:
@@ -513,20 +541,39 @@ class CredalPartitionDisplay:
             cluster_key(number, f"true class {name}", markerfacecolor=grey, markeredgecolor=grey)
             for number, name in enumerate(self.class_names)
         ]
-        if self.torn.any():
-            keys.append(key("torn", marker="o", markerfacecolor="white", markeredgecolor=grey))
+        keys += self._torn_keys(grey)
         if self.outliers.any():
-            keys.append(key("outlier", marker=palette.OUTLIER_MARKER, markeredgecolor=palette.OUTLIER_COLOR))
-        names = _HULL_NAMES["verdict" if self.rule == "verdict" else "rough"]
+            label = f"outlier: {self._share(self.outliers)}"
+            keys.append(key(label, marker=palette.OUTLIER_MARKER, markeredgecolor=palette.OUTLIER_COLOR))
         for kind, lines in (("lower", self.lower_lines_), ("upper", self.upper_lines_)):
             if any(line is not None for line in lines):
-                keys.append(key(names[kind], color=grey, linestyle=_HULL_STYLES[kind]))
+                keys.append(key(_HULL_NAMES[kind], color=grey, linestyle=_HULL_STYLES[kind]))
         if self.prototype_points_:
             style = {"markersize": 10, "markerfacecolor": "white", "markeredgecolor": "black"}
             keys.append(key("prototype", marker=_PROTOTYPE, **style))
         if self.ellipse_lines_:
             keys.append(key("90 % of a component", color=grey, linestyle="-", linewidth=1.8))
         return keys
+
+    def _torn_keys(self, grey: str) -> list[Line2D]:
+        ring = {"marker": "o", "markeredgecolor": grey, "markeredgewidth": 1.4}
+        if self.rivals is None:
+            several, two = self.torn, np.zeros_like(self.torn)
+        else:
+            several, two = self.torn & (self.rivals < 0), self.torn & (self.rivals >= 0)
+        keys = []
+        if two.any():
+            keys.append(key(f"torn between two: {self._share(two)}", markerfacecolor="0.8", **ring))
+        if several.any():
+            more = "torn between more" if two.any() else "torn"
+            keys.append(key(f"{more}: {self._share(several)}", markerfacecolor="white", **ring))
+        return keys
+
+    def _share(self, chosen: BoolArray) -> str:
+        """How many samples, and how many in a hundred."""
+        number = int(chosen.sum())
+        percent = 100 * number / len(chosen)
+        return f"{number:,} ({percent:.0f} %)" if percent >= 10 else f"{number:,} ({percent:.2g} %)"
 
 
 def make_display(
@@ -547,16 +594,17 @@ def make_display(
     candidates = candidates_of(partition, rule, level)
     n_candidates = candidates.sum(axis=1)
     lower_hulls, upper_hulls = cluster_hulls(points, candidates)
+    clusters = partition.to_hard()
     return CredalPartitionDisplay(
         points=points,
-        clusters=partition.to_hard(),
+        clusters=clusters,
         torn=n_candidates > 1,
         outliers=n_candidates == 0,
         lower_hulls=lower_hulls,
         upper_hulls=upper_hulls,
         cluster_names=partition.cluster_names,
         axis_labels=axis_labels,
-        rule=rule,
+        rivals=rivals_of(candidates, clusters),
         classes=classes,
         class_names=class_names,
         sizes=sizes_of(partition, size),
@@ -569,6 +617,15 @@ def candidates_of(partition: CredalPartition, rule: Rule, level: float) -> BoolA
     """The clusters that each sample may belong to."""
     check_choice("rule", rule, ("verdict", "max_mass", "interval_dominance"))
     return partition.verdict(level).candidates if rule == "verdict" else partition.to_rough(rule)
+
+
+def rivals_of(candidates: BoolArray, clusters: IntArray) -> IntArray:
+    """The other cluster of each sample that has two candidates, and else -1."""
+    rows = np.arange(len(clusters))
+    two = (candidates.sum(axis=1) == 2) & candidates[rows, clusters]
+    others = candidates.copy()
+    others[rows, clusters] = False
+    return np.where(two, others.argmax(axis=1), -1)
 
 
 def of_cluster(
@@ -589,7 +646,7 @@ def of_cluster(
         upper_hulls=only(picture.upper_hulls),
         cluster_names=picture.cluster_names,
         axis_labels=picture.axis_labels,
-        rule=picture.rule,
+        rivals=None if picture.rivals is None else picture.rivals[own],
         classes=None if picture.classes is None else picture.classes[own],
         class_names=picture.class_names,
         sizes=sizes[own],

@@ -36,7 +36,7 @@ class PartitionPanelsDisplay:
 
     Panels for pairs of features are the pictures of `CredalPartitionDisplay`, as a matrix (Figures 6, 13 and 18 of
     Denœux (2020)). Panels for clusters show the samples that may belong to one cluster each, filled if they are
-    sure of it and hollow if torn, with areas by the plausibility of this cluster, among all others in grey.
+    sure of it and rings if torn, with areas by the plausibility of this cluster, among all others in grey.
 
     Make it with `from_estimator` or `from_partition`; the constructor takes what these have computed.
 

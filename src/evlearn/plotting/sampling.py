@@ -5,28 +5,28 @@ import numpy.typing as npt
 
 from evlearn.utils.typing import IntArray
 
-#: How many samples each cluster keeps in a subset, as far as it has them, so that no small cluster is lost.
+#: How many samples each kind and each cluster keeps in a subset, as far as it has them, so that none is lost. More
+#: would make rare ones look common.
 _FEWEST = 20
-#: The part of a subset that each kind of sample may take before the rest is shared in proportion.
+#: The part of a small subset that each kind may keep.
 _RESERVED = 40
 
 
 def share_out(size: int, counts: npt.ArrayLike) -> IntArray:
-    """How many samples of each kind a subset takes: all of them where they are few, else in proportion.
+    """How many samples of each kind a subset has: in proportion, but for a few of each that are always there.
 
     Examples
     --------
     >>> from evlearn.plotting.sampling import share_out
     >>> share_out(1000, [90_000, 10_000, 7])
-    array([874, 119,   7])
+    array([893, 100,   7])
     """
     wanted = np.asarray(counts)
     if wanted.sum() <= size:
         return wanted
-    first = np.minimum(wanted, size // _RESERVED)
-    # The largest kind takes what rounding leaves.
-    shares = first + (wanted - first) * (size - first.sum()) // (wanted - first).sum()
-    shares[wanted.argmax()] += size - shares.sum()
+    fewest = np.minimum(wanted, min(_FEWEST, size // _RESERVED))
+    shares = np.maximum(fewest, np.diff(np.cumsum(wanted) * size // wanted.sum(), prepend=0))
+    shares[wanted.argmax()] -= shares.sum() - size
     return np.asarray(shares)
 
 

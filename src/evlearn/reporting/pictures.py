@@ -24,7 +24,7 @@ _FARTHEST = 3.0  # widths; what is farther out is brought that near before direc
 def map_picture(objects: Objects) -> str | None:
     """Samples as points, or nothing if they have no features to place them by."""
     from evlearn.plotting import CredalPartitionDisplay
-    from evlearn.plotting.hulls import cluster_hulls
+    from evlearn.plotting.partition_display import rivals_of
 
     values, names = _coordinates(objects)
     if values is None:
@@ -33,14 +33,15 @@ def map_picture(objects: Objects) -> str | None:
     low, high = _view(points, objects.verdict.outlier)
     inside = np.clip(points, low, high)
     outside = (inside != points).any(axis=1)
-    lower, upper = cluster_hulls(inside, objects.verdict.candidates)
+    clusters = objects.partition.to_hard()
     display = CredalPartitionDisplay(
         points=inside,
-        clusters=objects.partition.to_hard(),
+        clusters=clusters,
         torn=objects.verdict.torn,
         outliers=objects.verdict.outlier,
-        lower_hulls=lower,
-        upper_hulls=upper,
+        lower_hulls=(),
+        upper_hulls=(),
+        rivals=rivals_of(objects.verdict.candidates, clusters),
         cluster_names=objects.partition.cluster_names,
         axis_labels=axes,
     )
@@ -176,7 +177,8 @@ def _caption(share: float | None, n_outside: int) -> str:
             f"The map shows {plain.percent(share)} of all differences between samples."
         )
     parts.append(
-        "Colours and marks: the nearest cluster. Hollow marks: between clusters. Crosses: fit no cluster."
+        "Colours and marks: the nearest cluster. Rings: between clusters, the core in the colour of the other "
+        "one. Crosses: fit no cluster."
     )
     if n_outside:
         lie, are = ("sample lies", "it is") if n_outside == 1 else ("samples lie", "they are")
