@@ -54,6 +54,7 @@ test-minimum test-newest:
 docs:
 	$(PYTHON) -m sphinx -W --keep-going -j 2 -b html docs docs/_build/html
 	$(PYTHON) docs/check_links.py docs/_build/html
+	$(PYTHON) docs/check_browser.py docs/_build/html
 
 build:
 	rm -rf dist

@@ -1,15 +1,16 @@
 """How the documentation is built; `make docs` builds it, offline and without warnings."""
 
+import importlib.metadata
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
-
-from sphinx.errors import SphinxError
 
 import evlearn
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 import citations
+import example_times
+import gallery_order
+import other_projects
 import record_pages
 
 project = "evidential-learn"
@@ -21,12 +22,15 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "myst_parser",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
+suppress_warnings = ["myst.xref_missing"]  # links of CONTRIBUTING.md to files of the repository become plain text
 default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
 
@@ -35,29 +39,53 @@ numpydoc_show_class_members = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 
+# MathJax comes with the pages: the one file that needs no other.
+mathjax_file = next(
+    file.locate() for file in importlib.metadata.files("sphinx-mathjax-offline") if file.name == "tex-svg.js"
+)
+mathjax_path = "tex-svg.js"
+
+# Prompts and output are not copied.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
 bibtex_bibfiles = ["references.bib"]
 bibtex_reference_style = "author_year"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "within_subsection_order": "FileNameSortKey",
+    "subsection_order": [f"../examples/{section}" for section in gallery_order.SECTIONS],
+    "within_subsection_order": "gallery_order.Order",
     "doc_module": ("evlearn",),
     "backreferences_dir": "gallery/backreferences",
     "reference_url": {"evlearn": None},
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,
-    "junit": "../gallery_times.xml",  # beside the pages, for `check_example_times`
+    "reset_modules": ("matplotlib", "seaborn", "example_times.note"),
+    "reset_modules_order": "both",
 }
-most_seconds_of_an_example = 60
 
 html_theme = "pydata_sphinx_theme"
-html_title = f"{project} {release}"
-html_static_path = ["_static"]
-html_css_files = ["cards.css"]
-html_sidebars = {"index": [], "references": []}
+html_title = project
+html_static_path = ["_static", str(mathjax_file)]
+html_css_files = ["style.css"]
+html_logo = html_favicon = "_static/logo.svg"
+html_sidebars = {
+    page: [] for page in ("index", "install", "faq", "citing", "changelog", "contributing", "references")
+}
 html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": project},
+    "header_links_before_dropdown": 6,
+    "navbar_persistent": ["search-button"],
+    "navbar_end": ["version-switcher", "theme-switcher"],
+    # The list of versions lies beside the pages; a release adds a line to it.
+    "switcher": {"json_url": "_static/versions.json", "version_match": release},
+    "footer_start": ["copyright"],
+    "footer_end": ["version"],
+}
 
 
 def skip_tuple_fields(app, what, name, obj, skip, options):
@@ -70,20 +98,6 @@ def skip_metadata_requests(app, what, name, obj, skip, options):
     return True if name in ("get_metadata_routing", "set_output") or name.endswith("_request") else None
 
 
-def check_example_times(app, exception):
-    # Only the examples that this build has run; a build from nothing runs all.
-    times = Path(app.outdir, sphinx_gallery_conf["junit"])
-    if exception is not None or not times.exists():
-        return
-    seconds = {one.get("file"): float(one.get("time")) for one in ElementTree.parse(times).iter("testcase")}
-    slow = [f"{file} took {time:.0f} s" for file, time in seconds.items() if time > most_seconds_of_an_example]
-    if slow:
-        raise SphinxError(
-            f"{'; '.join(slow)}: every example must run in {most_seconds_of_an_example} s. "
-            "Take fewer samples, fewer starts or a larger tol."
-        )
-
-
 def write_record(app):
     record_pages.write_parts()
 
@@ -93,4 +107,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", citations.link_citations, priority=400)  # before numpydoc
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("autodoc-skip-member", skip_metadata_requests)
-    app.connect("build-finished", check_example_times)
+    app.connect("missing-reference", other_projects.link)
+    app.connect("build-finished", example_times.check, priority=900)  # after all others: the pages are whole

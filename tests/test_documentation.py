@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CHECK_LINKS = ROOT / "docs" / "check_links.py"
+CHECK_BROWSER = ROOT / "docs" / "check_browser.py"
 
 
 def load(path):
@@ -68,6 +69,40 @@ def test_links_that_lead_nowhere_are_reported(site, link, fault):
 def test_a_folder_without_pages_is_reported(tmp_path):
     (fault,) = load(CHECK_LINKS).check(tmp_path)[0]
     assert fault.endswith("has no pages; build them first")
+
+
+BROWSER = load(CHECK_BROWSER)
+LONG = "word " * 60
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if BROWSER.find_browser() is None:
+        pytest.skip("no browser is installed")
+    one = BROWSER.Browser(BROWSER.find_browser())
+    yield one
+    one.close()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize(
+    ("element", "fault"),
+    [
+        ("<p>All is well.</p>", ""),
+        (f'<pre style="overflow: auto">{LONG}</pre>', "pre is"),
+        (f'<div style="overflow: auto"><table><td style="white-space: nowrap">{LONG}</table></div>', "table is"),
+        ('<div class="math">\\(x\\)</div>', "formulas are not drawn"),
+        ('<p style="width: 800px">wide</p>', "the page is"),
+        ('<img src="https://example.org/a.png">', "asks for https://example.org/a.png"),
+        ("<script>nothing.at.all</script>", "error: ReferenceError"),
+    ],
+)
+def test_what_is_cut_or_asked_of_other_sites_is_found(browser, tmp_path, element, fault):
+    page = tmp_path / "page.html"
+    page.write_text(f"<!DOCTYPE html><article>{element}</article>")
+    faults = BROWSER.check_page(browser, page)
+    assert any(fault in one for one in faults) if fault else faults == []
 
 
 def test_every_page_with_python_prompts_is_a_doctest(pytestconfig):

@@ -1,9 +1,13 @@
 """Tables and facts in reStructuredText."""
 
+MANY = 8  # columns, from which on their heads stand upright
+
 
 def table(header, rows, widths=None, title=""):
     """A table; cells are texts or numbers, and None is an empty cell."""
     lines = [f".. list-table:: {title}".rstrip(), "   :header-rows: 1"]
+    if len(header) >= MANY:
+        lines.append("   :class: many-columns")
     if widths:
         lines.append(f"   :widths: {' '.join(map(str, widths))}")
     lines.append("")

@@ -4,7 +4,7 @@ Figures of the Bootclus paper
 
 :cite:t:`denoeux2020bootclus` introduces Bootclus, and explains credal partitions and pairs of samples on the way.
 These are its figures about ECM and EVCLUS, and of Bootclus on the irises. Its figures about calibration are in
-:doc:`/gallery/plot_bootclus`, and those about cells in :doc:`/gallery/papers/plot_gvhd`.
+:doc:`/gallery/features/plot_bootclus`, and those about cells in :doc:`/gallery/papers/plot_gvhd`.
 """
 
 from statistics import mode
@@ -36,7 +36,9 @@ from evlearn.plotting import (
 
 butterfly = load_butterfly()
 X, numbers = butterfly.data[:11], butterfly.sample_names[:11]
-model = ECM(n_clusters=2, focal_sets="full", alpha=1, beta=2, delta=100, random_state=0).fit(X)
+model = ECM(
+    n_clusters=2, focal_sets="full", alpha=1, beta=2, delta=100, random_state=0
+).fit(X)
 partition = model.credal_partition_.rename(sample_names=numbers)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained")
@@ -55,7 +57,10 @@ plt.show()
 # *unknown*. Ours:
 
 pairs = partition.relational()
-print(f"same {pairs.same[3, 4]:.3f}, different {pairs.different[3, 4]:.3f}, unknown {pairs.unknown[3, 4]:.3f}")
+print(
+    f"same {pairs.same[3, 4]:.3f}, different {pairs.different[3, 4]:.3f}, unknown "
+    f"{pairs.unknown[3, 4]:.3f}"
+)
 
 # %%
 # Figure 2a shows the mass of *the same cluster*, which is the belief in it, and Figure 2d its plausibility. The
@@ -81,13 +86,21 @@ species = irises.target_names[irises.target]
 
 def name_clusters(partition):
     """Each cluster has the name of the species that most of its flowers belong to."""
-    species_of = [mode(irises.target[members]) for members in partition.lower_approximation().T]
-    return partition.permute_clusters(np.argsort(species_of)).rename(cluster_names=["se", "ve", "vi"])
+    species_of = [
+        mode(irises.target[members]) for members in partition.lower_approximation().T
+    ]
+    return partition.permute_clusters(np.argsort(species_of)).rename(
+        cluster_names=["se", "ve", "vi"]
+    )
 
 
-model = BootClus(n_clusters=3, covariance_models="VEV", n_bootstrap=1000, variance_floor=0, random_state=0).fit(
-    irises.data
-)
+model = BootClus(
+    n_clusters=3,
+    covariance_models="VEV",
+    n_bootstrap=1000,
+    variance_floor=0,
+    random_state=0,
+).fit(irises.data)
 IntervalDisplay.from_estimator(model).figure_.suptitle("Figure 12: Bootclus on Iris")
 plt.show()
 
@@ -96,8 +109,12 @@ plt.show()
 # paper shows such histograms for generated data (Figures 4 and 8). Three pairs of flowers: two versicolor, of
 # which one is torn; this one and a virginica; and two virginica.
 
-display = PairProbabilityDisplay.from_estimator(model, irises.data, [(70, 55), (70, 127), (100, 127)])
-display.figure_.suptitle("As Figures 4 and 8: what resamples say about pairs of flowers")
+display = PairProbabilityDisplay.from_estimator(
+    model, irises.data, [(70, 55), (70, 127), (100, 127)]
+)
+display.figure_.suptitle(
+    "As Figures 4 and 8: what resamples say about pairs of flowers"
+)
 plt.show()
 
 # %%
@@ -107,16 +124,25 @@ plt.show()
 
 bootclus = name_clusters(model.credal_partition_)
 table = pd.DataFrame(irises.data, columns=irises.feature_names)
-display = PartitionPanelsDisplay.from_estimator(model, table, rule="max_mass", y_true=species, ellipses=True)
-display.figure_.suptitle("Figure 13: Bootclus on Iris; species have markers, clusters have colours")
+display = PartitionPanelsDisplay.from_estimator(
+    model, table, rule="max_mass", y_true=species, ellipses=True
+)
+display.figure_.suptitle(
+    "Figure 13: Bootclus on Iris; species have markers, clusters have colours"
+)
 plt.show()
 
 # %%
 
 
 def confusion(partition):
-    largest = [partition.focal_sets.labels[column] for column in partition.masses.argmax(axis=1)]
-    return pd.crosstab(pd.Series(species, name="species"), pd.Series(largest, name="set of clusters"))
+    largest = [
+        partition.focal_sets.labels[column]
+        for column in partition.masses.argmax(axis=1)
+    ]
+    return pd.crosstab(
+        pd.Series(species, name="species"), pd.Series(largest, name="set of clusters")
+    )
 
 
 confusion(bootclus)
@@ -129,7 +155,15 @@ confusion(bootclus)
 # is torn between these. The paper: ECM finds a "much more imprecise" partition than Bootclus, with 16 versicolor
 # and 17 virginica flowers torn and one virginica flower in the wrong cluster (Table 7). Ours: 16, 16 and one.
 
-model = ECM(3, focal_sets="neighbor_pairs", include_omega=False, alpha=1, beta=2, delta=100, random_state=0)
+model = ECM(
+    3,
+    focal_sets="neighbor_pairs",
+    include_omega=False,
+    alpha=1,
+    beta=2,
+    delta=100,
+    random_state=0,
+)
 ecm = name_clusters(model.fit(irises.data).credal_partition_)
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
 CredalPartitionDisplay.from_partition(ecm, irises.data, rule="max_mass", ax=axes)
@@ -151,7 +185,14 @@ confusion(ecm)
 # this one is the nearest to the paper, and with the others 19 to 21 flowers are misclassified.
 
 X = StandardScaler().fit_transform(irises.data)
-model = EVCLUS(n_clusters=3, focal_sets="neighbor_pairs", d0_quantile=0.9, n_partners=50, n_init=5, random_state=2)
+model = EVCLUS(
+    n_clusters=3,
+    focal_sets="neighbor_pairs",
+    d0_quantile=0.9,
+    n_partners=50,
+    n_init=5,
+    random_state=2,
+)
 evclus = name_clusters(model.fit(X).credal_partition_)
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
 CredalPartitionDisplay.from_partition(evclus, X, rule="max_mass", ax=axes)

@@ -29,18 +29,24 @@ X, y = make_bananas(200, random_state=0)
 
 given = PairwiseConstraints(cannot_link=[(15, 102)])
 expanded = given.expand(X, n_neighbors=2)
-neighbours = [np.linalg.norm(X - X[end], axis=1).argsort()[:3] for end in given.cannot_link[0]]
+neighbours = [
+    np.linalg.norm(X - X[end], axis=1).argsort()[:3] for end in given.cannot_link[0]
+]
 pairs = [(one, other) for one in neighbours[0] for other in neighbours[1]]
 steps = {
     "a: a cannot-link": given,
     "b: pairs of neighbours": PairwiseConstraints(cannot_link=pairs[1:]),
     "c: with K = 2 new ones": expanded,
 }
-figure, grid = plt.subplots(1, 3, figsize=(12, 4), layout="constrained", sharex=True, sharey=True)
+figure, grid = plt.subplots(
+    1, 3, figsize=(12, 4), layout="constrained", sharex=True, sharey=True
+)
 for axes, (title, constraints) in zip(grid, steps.items(), strict=True):
     axes.scatter(*X.T, s=30, c="0.75", linewidths=0)
     ConstraintsDisplay.from_constraints(constraints, X, ax=axes, legend=False)
-    axes.set(title=f"Figure 1{title}", xlabel="feature 0", xlim=(-4.5, 4.5), ylim=(-0.5, 5.5))
+    axes.set(
+        title=f"Figure 1{title}", xlabel="feature 0", xlim=(-4.5, 4.5), ylim=(-0.5, 5.5)
+    )
 grid[0].set_ylabel("feature 1")
 plt.show()
 
@@ -70,9 +76,21 @@ counts = [0, 25, 50, 100, 200]
 widest = np.linalg.norm(X[:, None] - X, axis=2).max()
 models = {
     "k-CEVCLUS": EVCLUS(
-        n_clusters=2, focal_sets="full", d0_quantile=0.9, xi_schedule=[0, 0.05, 0.5], random_state=0
+        n_clusters=2,
+        focal_sets="full",
+        d0_quantile=0.9,
+        xi_schedule=[0, 0.05, 0.5],
+        random_state=0,
     ),
-    "CECM": CECM(2, focal_sets="full", alpha=1, metric="adaptive", xi=0.5, delta=widest, random_state=0),
+    "CECM": CECM(
+        2,
+        focal_sets="full",
+        alpha=1,
+        metric="adaptive",
+        xi=0.5,
+        delta=widest,
+        random_state=0,
+    ),
 }
 
 
@@ -86,19 +104,31 @@ def draw_quartiles(axes, x, values, **style):
     axes.errorbar(x, middle, yerr=[middle - low, high - middle], capsize=3, **style)
 
 
-styles = {"k-CEVCLUS": {"color": "black", "marker": "o"}, "CECM": {"color": "#009E73", "marker": "s"}}
+styles = {
+    "k-CEVCLUS": {"color": "black", "marker": "o"},
+    "CECM": {"color": "#009E73", "marker": "s"},
+}
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for name, model in models.items():
     results = np.array(
         [
-            [measure(model, X, y, PairwiseConstraints.sample(y, count, random_state=draw)) for draw in range(4)]
+            [
+                measure(
+                    model, X, y, PairwiseConstraints.sample(y, count, random_state=draw)
+                )
+                for draw in range(4)
+            ]
             for count in counts
         ]
     )
     draw_quartiles(left, counts, results[..., 0], label=name, **styles[name])
     draw_quartiles(right, counts, results[..., 1], label=name, **styles[name])
-left.set(title="Figure 3a", xlabel="constraints", ylabel="adjusted Rand index", ylim=(0, 1))
-right.set(title="Figure 3e", xlabel="constraints", ylabel="nonspecificity", ylim=(0, None))
+left.set(
+    title="Figure 3a", xlabel="constraints", ylabel="adjusted Rand index", ylim=(0, 1)
+)
+right.set(
+    title="Figure 3e", xlabel="constraints", ylabel="nonspecificity", ylim=(0, None)
+)
 left.legend(frameon=False)
 plt.show()
 
@@ -114,28 +144,56 @@ plt.show()
 # which is what 1500 reach. We have two draws of constraints where the paper has ten runs.
 
 X, y = make_bananas(2000, random_state=0)
-model = EVCLUS(n_clusters=2, focal_sets="full", d0_quantile=0.9, xi_schedule=[0, 0.05, 0.5], random_state=0)
+model = EVCLUS(
+    n_clusters=2,
+    focal_sets="full",
+    d0_quantile=0.9,
+    xi_schedule=[0, 0.05, 0.5],
+    random_state=0,
+)
 
 ks = [10, 50, 200, 500]
 many = [PairwiseConstraints.sample(y, 2000, random_state=draw) for draw in range(2)]
-by_k = np.array([[measure(model.set_params(n_partners=k), X, y, given)[0] for given in many] for k in ks])
+by_k = np.array(
+    [
+        [measure(model.set_params(n_partners=k), X, y, given)[0] for given in many]
+        for k in ks
+    ]
+)
 
 counts = [500, 1500, 2000]
 model.set_params(n_partners=200)
 by_count = {K: np.empty((len(counts), 2)) for K in (0, 5)}
 for K, scores in by_count.items():
     for (row, draw), _ in np.ndenumerate(scores):
-        given = PairwiseConstraints.sample(y, counts[row], random_state=draw).expand(X, K)
+        given = PairwiseConstraints.sample(y, counts[row], random_state=draw).expand(
+            X, K
+        )
         scores[row, draw] = measure(model, X, y, given)[0]
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(10, 4), layout="constrained", sharey=True
+)
 draw_quartiles(left, ks, by_k, color="black", marker="o")
-for (K, scores), color, marker in zip(by_count.items(), ("black", "#D55E00"), "os", strict=True):
+for (K, scores), color, marker in zip(
+    by_count.items(), ("black", "#D55E00"), "os", strict=True
+):
     draw_quartiles(right, counts, scores, color=color, marker=marker, label=f"K = {K}")
-left.set(title="Figure 5a: 2000 constraints", xlabel="distances of each sample, k", ylabel="adjusted Rand index")
-right.set(title="Figures 5b (K = 0) and 9a: k = 200", xlabel="constraints before expansion", ylim=(0, 1))
+left.set(
+    title="Figure 5a: 2000 constraints",
+    xlabel="distances of each sample, k",
+    ylabel="adjusted Rand index",
+)
+right.set(
+    title="Figures 5b (K = 0) and 9a: k = 200",
+    xlabel="constraints before expansion",
+    ylim=(0, 1),
+)
 right.legend(frameon=False, loc="lower right")
 plt.show()
 
 for K, scores in by_count.items():
-    print(f"K = {K}: {dict(zip(counts, np.median(scores, axis=1).round(2).tolist(), strict=True))}")
+    print(
+        f"K = {K}: "
+        f"{dict(zip(counts, np.median(scores, axis=1).round(2).tolist(), strict=True))}"
+    )

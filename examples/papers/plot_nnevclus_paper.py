@@ -4,8 +4,8 @@ Figures of the NN-EVCLUS paper
 
 :cite:t:`denoeux2021nnevclus` explains EVCLUS before putting a neural network in its place. These are the figures
 about EVCLUS, about the number of clusters, about constraints, and about comparing methods. Those about the network
-have their own pages: Figures 8 to 13 are in :doc:`/gallery/plot_nn_evclus`, Figures 18 to 21 in
-:doc:`/gallery/plot_nn_evclus_circles`, and Figures 16, 17 and 20b in :doc:`/gallery/plot_metric_learning`.
+have their own pages: Figures 8 to 13 are in :doc:`/gallery/features/plot_nn_evclus`, Figures 18 to 21 in
+:doc:`/gallery/knowledge/plot_nn_evclus_circles`, and Figures 16, 17 and 20b in :doc:`/gallery/knowledge/plot_metric_learning`.
 """
 
 import matplotlib.pyplot as plt
@@ -40,11 +40,15 @@ from evlearn.plotting import (
 # comes out.
 
 butterfly = load_butterfly()
-model = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(butterfly.data)
+model = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(
+    butterfly.data
+)
 partition = model.credal_partition_.rename(sample_names=butterfly.sample_names)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
-CredalPartitionDisplay.from_partition(partition, butterfly.data, rule="max_mass", ax=left)
+CredalPartitionDisplay.from_partition(
+    partition, butterfly.data, rule="max_mass", ax=left
+)
 MassesDisplay.from_partition(partition, ax=right)
 left.set_title("Figure 1a: the data, and what we say about them")
 right.set_title("Figure 1b: the masses")
@@ -53,11 +57,19 @@ plt.show()
 # %%
 # Which sample has its largest mass where (Example 2 of the paper lists the same sets):
 
-for name, members in zip(partition.cluster_names, partition.lower_approximation().T, strict=True):
-    print(f"surely in cluster {name}: {', '.join(np.array(partition.sample_names)[members])}")
+for name, members in zip(
+    partition.cluster_names, partition.lower_approximation().T, strict=True
+):
+    print(
+        f"surely in cluster {name}: "
+        f"{', '.join(np.array(partition.sample_names)[members])}"
+    )
 torn = partition.to_rough().all(axis=1)
 print(f"torn between both: {', '.join(np.array(partition.sample_names)[torn])}")
-print(f"outliers: {', '.join(np.array(partition.sample_names)[~partition.to_rough().any(axis=1)])}")
+print(
+    f"outliers: "
+    f"{', '.join(np.array(partition.sample_names)[~partition.to_rough().any(axis=1)])}"
+)
 
 # %%
 # Figures 2 and 3: four classes
@@ -121,14 +133,18 @@ plt.show()
 X, y = make_circles(500, random_state=0)
 constraints = PairwiseConstraints.sample(y, 50, random_state=0)
 parts = {
-    f"Figure 15a: {constraints.n_must_link} must-links": PairwiseConstraints(must_link=constraints.must_link),
+    f"Figure 15a: {constraints.n_must_link} must-links": PairwiseConstraints(
+        must_link=constraints.must_link
+    ),
     f"Figure 15b: {constraints.n_cannot_link} cannot-links": PairwiseConstraints(
         cannot_link=constraints.cannot_link
     ),
 }
 figure, grid = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained", sharey=True)
 for axes, (title, part) in zip(grid, parts.items(), strict=True):
-    CredalPartitionDisplay.from_partition(CredalPartition.from_hard(y), X, ax=axes, hulls=False, legend=False)
+    CredalPartitionDisplay.from_partition(
+        CredalPartition.from_hard(y), X, ax=axes, hulls=False, legend=False
+    )
     ConstraintsDisplay.from_constraints(part, X, ax=axes, legend=False)
     axes.set(title=title, aspect="equal")
     axes.label_outer()
@@ -138,12 +154,17 @@ plt.show()
 # Why they are needed: opposite points of the ring are far from each other, and yet in one cluster. From distances
 # alone the ring is not found. With the 50 constraints EVCLUS meets them all, but learns hardly anything about the
 # other samples. The paper says why: constraints "do not naturally propagate to neighboring samples". It therefore
-# changes the distances, and adds a network; :doc:`/gallery/plot_nn_evclus_circles` does the same.
+# changes the distances, and adds a network; :doc:`/gallery/knowledge/plot_nn_evclus_circles` does the same.
 
 for name, given in {"no constraints": None, "50 constraints": constraints}.items():
-    model = EVCLUS(n_clusters=2, focal_sets="full", d0_quantile=0.9, random_state=0).fit(X, constraints=given)
+    model = EVCLUS(
+        n_clusters=2, focal_sets="full", d0_quantile=0.9, random_state=0
+    ).fit(X, constraints=given)
     violated = len(constraints.violations(model.labels_))
-    print(f"{name}: {violated} violated, adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
+    print(
+        f"{name}: {violated} violated, adjusted Rand index "
+        f"{adjusted_rand_score(y, model.labels_):.2f}"
+    )
 
 # %%
 # Figures 22 and 23: which partition is better?
@@ -153,7 +174,13 @@ for name, given in {"no constraints": None, "50 constraints": constraints}.items
 # and leaves less open. To the lower left or upper right of *M*, neither is better.
 
 display = DominanceDisplay(
-    names=["M", "dominates M", "dominated by M", "not comparable", "not comparable, too"],
+    names=[
+        "M",
+        "dominates M",
+        "dominated by M",
+        "not comparable",
+        "not comparable, too",
+    ],
     nonspecificities=np.array([0.5, 0.3, 0.7, 0.25, 0.75]),
     consistencies=np.array([0.5, 0.7, 0.3, 0.2, 0.8]),
 )
@@ -179,20 +206,34 @@ for axes, (name, (raw, y)) in zip(
     grid, ((name, (one.data, one.target)) for name, one in data.items()), strict=True
 ):
     X = StandardScaler().fit_transform(raw)
-    evclus = EVCLUS(n_clusters=3, focal_sets="full", d0_quantile=0.9, n_init=2, random_state=0)
+    evclus = EVCLUS(
+        n_clusters=3, focal_sets="full", d0_quantile=0.9, n_init=2, random_state=0
+    )
     common = {"n_clusters": 3, "focal_sets": "pairs", "delta": 5, "random_state": 0}
     models = {
-        "EVCLUS": evclus.fit(X) if name == "Wine" else evclus.set_params(d0_quantile=0.6).fit(raw),
+        "EVCLUS": evclus.fit(X)
+        if name == "Wine"
+        else evclus.set_params(d0_quantile=0.6).fit(raw),
         "ECM": ECM(**common, alpha=1, beta=2, include_omega=False).fit(X),
         "CCM": CCM(**common, beta=2, include_omega=True).fit(X),
-        "BPEC": BPEC(**common, alpha=1, beta=2, include_omega=False, n_neighbors=30, metric="euclidean").fit(X),
+        "BPEC": BPEC(
+            **common,
+            alpha=1,
+            beta=2,
+            include_omega=False,
+            n_neighbors=30,
+            metric="euclidean",
+        ).fit(X),
     }
     partitions = {method: model.credal_partition_ for method, model in models.items()}
     DominanceDisplay.from_partitions(partitions, y, ax=axes, legend=False)
     axes.set_title("Figure 23a: Wine" if name == "Wine" else "Figure 23b: Iris")
     for method, model in models.items():
         score = adjusted_rand_score(y, model.labels_)
-        print(f"{name}, {method}: adjusted Rand index {score:.2f}, in Table 3 {published[name][method]:.2f}")
+        print(
+            f"{name}, {method}: adjusted Rand index {score:.2f}, in Table 3 "
+            f"{published[name][method]:.2f}"
+        )
 plt.show()
 
 # %%

@@ -28,8 +28,13 @@ from evlearn.ensemble import combine_partitions
 from evlearn.metrics import compare_partitions
 from evlearn.plotting import CredalPartitionDisplay, PartitionMapDisplay
 
-folders = [os.environ.get("EVLEARN_DATA", "."), *(folder / "shared" / "data" for folder in Path.cwd().parents)]
-file = next((path for folder in folders if (path := Path(folder, "seeds.csv")).exists()), None)
+folders = [
+    os.environ.get("EVLEARN_DATA", "."),
+    *(folder / "shared" / "data" for folder in Path.cwd().parents),
+]
+file = next(
+    (path for folder in folders if (path := Path(folder, "seeds.csv")).exists()), None
+)
 if file is not None:
     table = pd.read_csv(file)
     X, y = StandardScaler().fit_transform(table.iloc[:, :7]), table.iloc[:, -1]
@@ -43,8 +48,12 @@ else:
 # the set of largest mass (rough).
 
 evidential = {
-    "ECM": ECM(3, focal_sets="pairs", alpha=1, beta=2, random_state=0).fit(X).credal_partition_,
-    "EVCLUS": EVCLUS(3, focal_sets="full", d0_quantile=0.9, random_state=0).fit(X).credal_partition_,
+    "ECM": ECM(3, focal_sets="pairs", alpha=1, beta=2, random_state=0)
+    .fit(X)
+    .credal_partition_,
+    "EVCLUS": EVCLUS(3, focal_sets="full", d0_quantile=0.9, random_state=0)
+    .fit(X)
+    .credal_partition_,
 }
 partitions = dict(evidential)
 for name, partition in evidential.items():
@@ -71,11 +80,19 @@ hard = [partitions[name] for name in ("k-means", "Ward", "ECM, hard", "EVCLUS, h
 combined = combine_partitions(hard, rule="dubois_prade", random_state=0)
 print(combined.summary())
 display = CredalPartitionDisplay.from_partition(combined, PCA(2).fit_transform(X))
-display.ax_.set(xlabel="first principal component", ylabel="second principal component", title="combined")
+display.ax_.set(
+    xlabel="first principal component",
+    ylabel="second principal component",
+    title="combined",
+)
 plt.show()
 
 # %%
 # The combination contradicts the true varieties about as seldom as the best of its members, which one would not
 # know without the truth.
 
-print(compare_partitions({"combined": combined, **{f"hard {n}": one for n, one in enumerate(hard)}}, y))
+print(
+    compare_partitions(
+        {"combined": combined, **{f"hard {n}": one for n, one in enumerate(hard)}}, y
+    )
+)

@@ -49,12 +49,12 @@ plt.show()
 
 butterfly = load_butterfly()
 models = {
-    "Butterfly dataset (ECM)": ECM(n_clusters=2, focal_sets="full", alpha=1, beta=2, delta=4, random_state=0).fit(
-        butterfly.data
-    ),
-    "Butterfly example (EVCLUS)": EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(
-        butterfly.data
-    ),
+    "Butterfly dataset (ECM)": ECM(
+        n_clusters=2, focal_sets="full", alpha=1, beta=2, delta=4, random_state=0
+    ).fit(butterfly.data),
+    "Butterfly example (EVCLUS)": EVCLUS(
+        n_clusters=2, focal_sets="full", d0=11, random_state=0
+    ).fit(butterfly.data),
 }
 figure, grid = plt.subplots(1, 2, figsize=(12, 4), layout="constrained", sharey=True)
 for axes, (title, model) in zip(grid, models.items(), strict=True):
@@ -81,7 +81,9 @@ plt.show()
 # slide tells none.
 
 X, y = make_fourclass(400, random_state=0)
-model = ECM(n_clusters=4, focal_sets="full", alpha=2, beta=2, delta=20**0.5, random_state=0).fit(X)
+model = ECM(
+    n_clusters=4, focal_sets="full", alpha=2, beta=2, delta=20**0.5, random_state=0
+).fit(X)
 figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
 CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=axes)
 axes.set(aspect="equal", title="4-class data set (ECM)")
@@ -97,14 +99,27 @@ plt.show()
 
 numbers = range(2, 7)
 values = [
-    ECM(number, focal_sets="full", alpha=2, beta=2, delta=20**0.5, init="k-means++", n_init=3, random_state=0)
+    ECM(
+        number,
+        focal_sets="full",
+        alpha=2,
+        beta=2,
+        delta=20**0.5,
+        init="k-means++",
+        n_init=3,
+        random_state=0,
+    )
     .fit(X)
     .credal_partition_.nonspecificity()
     for number in numbers
 ]
 figure, axes = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
 axes.plot(numbers, values, "o-", color="#0072B2")
-axes.set(title="Results for the 4-class dataset", xlabel="number of clusters, c", ylabel="nonspecificity, N*(c)")
+axes.set(
+    title="Results for the 4-class dataset",
+    xlabel="number of clusters, c",
+    ylabel="nonspecificity, N*(c)",
+)
 axes.set_xticks(numbers)
 plt.show()
 
@@ -125,15 +140,24 @@ for _ in range(5):
         must_link=[pair for pair in asked if y[pair[0]] == y[pair[1]]],
         cannot_link=[pair for pair in asked if y[pair[0]] != y[pair[1]]],
     )
-    model = CECM(n_clusters=3, metric="adaptive", random_state=0).fit(X, constraints=given)
+    model = CECM(n_clusters=3, metric="adaptive", random_state=0).fit(
+        X, constraints=given
+    )
     scores.append(adjusted_rand_score(y, model.labels_))
     doubt = model.credal_partition_.nonspecificities()
-    surest = [np.where(model.labels_ == cluster, doubt, np.inf).argmin() for cluster in range(3)]
+    surest = [
+        np.where(model.labels_ == cluster, doubt, np.inf).argmin()
+        for cluster in range(3)
+    ]
     doubt[[number for pair in asked for number in pair] + surest] = -1  # not again
-    asked += [(number, centre) for number in np.argsort(-doubt)[:4] for centre in surest]
+    asked += [
+        (number, centre) for number in np.argsort(-doubt)[:4] for centre in surest
+    ]
 figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
 CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", hulls=False, ax=axes)
-ConstraintsDisplay.from_constraints(given, X, labels=model.labels_, ax=axes, legend=False)
+ConstraintsDisplay.from_constraints(
+    given, X, labels=model.labels_, ax=axes, legend=False
+)
 axes.set_title(f"CECM: {len(given)} pairs, chosen by doubt")
 plt.show()
 
@@ -141,8 +165,13 @@ plt.show()
 # The index rises with the answers. As many pairs drawn at random do as well here:
 
 by_chance = PairwiseConstraints.sample(y, len(given), random_state=0)
-model = CECM(n_clusters=3, metric="adaptive", random_state=0).fit(X, constraints=by_chance)
-print("adjusted Rand index after each round:", ", ".join(f"{score:.2f}" for score in scores))
+model = CECM(n_clusters=3, metric="adaptive", random_state=0).fit(
+    X, constraints=by_chance
+)
+print(
+    "adjusted Rand index after each round:",
+    ", ".join(f"{score:.2f}" for score in scores),
+)
 print(f"{len(by_chance)} random pairs: {adjusted_rand_score(y, model.labels_):.2f}")
 
 # %%
@@ -173,7 +202,9 @@ plt.show()
 X, y = make_fourclass(200, random_state=0)
 figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for seed in range(5):
-    model = EVCLUS(n_clusters=4, d0_quantile=0.9, init="random", random_state=seed).fit(X)
+    model = EVCLUS(n_clusters=4, d0_quantile=0.9, init="random", random_state=seed).fit(
+        X
+    )
     ObjectiveDisplay.from_estimator(model, name=f"start {seed}", ax=axes)
 axes.set(title="Experiment 2: stress of five starts", xlabel="sweep", ylabel="stress")
 plt.show()
@@ -189,12 +220,21 @@ plt.show()
 X, y = make_fourclass(10000, random_state=0)
 ks = [5, 10, 20, 50, 100]
 scores = [
-    adjusted_rand_score(y, EVCLUS(n_clusters=4, d0_quantile=0.9, n_partners=k, random_state=0).fit(X).labels_)
+    adjusted_rand_score(
+        y,
+        EVCLUS(n_clusters=4, d0_quantile=0.9, n_partners=k, random_state=0)
+        .fit(X)
+        .labels_,
+    )
     for k in ks
 ]
 figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
 axes.plot(ks, scores, "o-", color="black")
-axes.set(title="Simulated data, n = 10,000", xlabel="distances of each sample, k", ylabel="adjusted Rand index")
+axes.set(
+    title="Simulated data, n = 10,000",
+    xlabel="distances of each sample, k",
+    ylabel="adjusted Rand index",
+)
 axes.set_xscale("log")
 axes.set_xticks(ks, ks)
 axes.minorticks_off()
@@ -212,14 +252,27 @@ plt.show()
 random = np.random.default_rng(0)
 centres = np.argwhere(np.ones((5, 3))) * 4 + random.uniform(-0.9, 0.9, (15, 2))
 X, y = make_blobs(1500, centers=centres, cluster_std=0.9, random_state=0)
-settings = {"n_clusters": 15, "n_partners": 100, "d0_quantile": 0.2, "n_init": 2, "random_state": 0}
+settings = {
+    "n_clusters": 15,
+    "n_partners": 100,
+    "d0_quantile": 0.2,
+    "n_init": 2,
+    "random_state": 0,
+}
 first = EVCLUS(**settings, focal_sets="simple").fit(X)
 final = EVCLUS(**settings, focal_sets="neighbor_pairs").fit(X)
 figure, grid = plt.subplots(1, 2, figsize=(13, 5), layout="constrained", sharey=True)
 for axes, (title, model) in zip(
-    grid, {"Initial credal partition": first, "Final credal partition (q = 1)": final}.items(), strict=True
+    grid,
+    {
+        "Initial credal partition": first,
+        "Final credal partition (q = 1)": final,
+    }.items(),
+    strict=True,
 ):
-    CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=axes, legend=False)
+    CredalPartitionDisplay.from_estimator(
+        model, X, rule="max_mass", ax=axes, legend=False
+    )
     axes.set_title(title)
     axes.label_outer()
 plt.show()

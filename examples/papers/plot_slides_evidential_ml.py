@@ -18,7 +18,12 @@ from evlearn.belief import FocalSets, MassFunction
 from evlearn.classify import EvidentialNeuralClassifier
 from evlearn.cluster import ECM, EVCLUS
 from evlearn.datasets import load_butterfly
-from evlearn.plotting import CredalPartitionDisplay, MassContourDisplay, MassesDisplay, ShepardDisplay
+from evlearn.plotting import (
+    CredalPartitionDisplay,
+    MassContourDisplay,
+    MassesDisplay,
+    ShepardDisplay,
+)
 
 # %%
 # Road scene analysis
@@ -41,7 +46,9 @@ both
 
 sets = FocalSets(["T", "T,O", "G,T", "G,R,T,O,S"], frame)
 sources = {"lidar": lidar, "camera": camera, "both": both}
-table = CredalPartition([source.to_array(sets) for source in sources.values()], sets, list(sources))
+table = CredalPartition(
+    [source.to_array(sets) for source in sources.values()], sets, list(sources)
+)
 figure, axes = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 MassesDisplay.from_partition(table, ax=axes)
 axes.set(title="Road scene: two sources and their combination", xlabel="source")
@@ -69,14 +76,25 @@ print({name: f"{14 * combined[name]:.0f}/14" for name in combined})
 
 iris = load_iris()
 petals, names = iris.data[:, 2:], iris.target_names[iris.target]
-network = EvidentialNeuralClassifier(2, loss_lambda=1, standardize=False, tol=1e-4, random_state=0)
+network = EvidentialNeuralClassifier(
+    2, loss_lambda=1, standardize=False, tol=1e-4, random_state=0
+)
 network.fit(petals, names)
 pictures = [("mass", label) for label in network.focal_sets_.labels[1:]]
 pictures += [("plausibility", label) for label in network.focal_sets_.labels[1:4]]
-figure, grid = plt.subplots(2, 4, figsize=(14, 6.4), layout="constrained", sharex=True, sharey=True)
+figure, grid = plt.subplots(
+    2, 4, figsize=(14, 6.4), layout="constrained", sharex=True, sharey=True
+)
 for axes, (of, label) in zip(grid.flat, pictures, strict=False):
     MassContourDisplay.from_estimator(
-        network, petals, of=of, sets=[label], eps=0.6, levels=np.arange(0.1, 1, 0.2), ax=axes, legend=False
+        network,
+        petals,
+        of=of,
+        sets=[label],
+        eps=0.6,
+        levels=np.arange(0.1, 1, 0.2),
+        ax=axes,
+        legend=False,
     )
     axes.set(xlabel="petal length (cm)", ylabel="petal width (cm)")
     axes.label_outer()
@@ -92,8 +110,12 @@ plt.show()
 # the text that we have.
 
 butterfly = load_butterfly()
-ecm = ECM(n_clusters=2, focal_sets="full", alpha=1, beta=2, delta=4, random_state=0).fit(butterfly.data)
-evclus = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(butterfly.data)
+ecm = ECM(
+    n_clusters=2, focal_sets="full", alpha=1, beta=2, delta=4, random_state=0
+).fit(butterfly.data)
+evclus = EVCLUS(n_clusters=2, focal_sets="full", d0=11, random_state=0).fit(
+    butterfly.data
+)
 figure, grid = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
 for axes, name, model in zip(grid, ("ECM", "EVCLUS"), (ecm, evclus), strict=False):
     named = model.credal_partition_.rename(sample_names=butterfly.sample_names)
@@ -117,12 +139,18 @@ plt.show()
 X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
 models = {
-    "ECM": ECM(n_clusters=3, focal_sets="simple", alpha=1, beta=2, random_state=0).fit(X),
+    "ECM": ECM(n_clusters=3, focal_sets="simple", alpha=1, beta=2, random_state=0).fit(
+        X
+    ),
     "EVCLUS": EVCLUS(n_clusters=3, d0_quantile=0.9, random_state=0).fit(X),
 }
 figure, grid = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained", sharey=True)
 for axes, (name, model) in zip(grid, models.items(), strict=True):
-    CredalPartitionDisplay.from_estimator(model, X, rule="max_mass", ax=axes, legend=name == "EVCLUS")
-    axes.set_title(f"{name}: adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
+    CredalPartitionDisplay.from_estimator(
+        model, X, rule="max_mass", ax=axes, legend=name == "EVCLUS"
+    )
+    axes.set_title(
+        f"{name}: adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}"
+    )
     axes.label_outer()
 plt.show()

@@ -1,4 +1,7 @@
-"""A scoring service: ``python scoring_server.py model.json 8000`` answers ``POST {"rows": [[...], ...]}``."""
+"""A scoring service: ``python scoring_server.py model.json 8000``.
+
+It answers ``POST {"rows": [[...], ...]}``.
+"""
 
 import json
 import sys
@@ -26,21 +29,29 @@ class Scoring(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         if length > LARGEST:
             self.close_connection = True
-            return self.answer(413, {"error": f"more than {LARGEST} bytes; send fewer rows at a time."})
+            return self.answer(413, {"error": f"more than {LARGEST} bytes; send fewer rows."})
         try:
-            rows = np.array(json.loads(self.rfile.read(length))["rows"], dtype=np.float64)
+            request = json.loads(self.rfile.read(length))
+            rows = np.array(request["rows"], dtype=np.float64)
             said = self.server.model.predict_mass(rows)
         except (ValueError, KeyError, TypeError) as error:
             return self.answer(400, {"error": str(error)})
-        found = {"cluster": said.to_hard().tolist(), "assignment": said.verdict().labels().tolist()}
-        return self.answer(200, {**found, "sets": said.focal_sets.labels, "masses": said.masses.tolist()})
+        found = {
+            "cluster": said.to_hard().tolist(),
+            "assignment": said.verdict().labels().tolist(),
+            "sets": said.focal_sets.labels,
+            "masses": said.masses.tolist(),
+        }
+        return self.answer(200, found)
 
     def do_GET(self):
         """Tell how the service is."""
-        blas = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+        pools = threadpool_info()
+        blas = [one["num_threads"] for one in pools if one["user_api"] == "blas"]
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         used = {"resident_bytes": 4096 * pages, "cpu_seconds": time.process_time()}
-        self.answer(200, {"model": repr(self.server.model), "blas_threads": blas, **used})
+        model = repr(self.server.model)
+        self.answer(200, {"model": model, "blas_threads": blas, **used})
 
     def answer(self, status, content):
         """Send it."""

@@ -83,7 +83,9 @@ class ActiveLabelling(BaseEstimator):
     >>> from evlearn.active import ActiveLabelling
     >>> from evlearn.classify import EvidentialKNNClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> learner = ActiveLabelling(EvidentialKNNClassifier(), [0, 1, 2], random_state=0).start(X)
+    >>> learner = ActiveLabelling(
+    ...     EvidentialKNNClassifier(), [0, 1, 2], random_state=0
+    ... ).start(X)
     >>> learner = learner.run(y.__getitem__, n_queries=20)
     >>> bool(learner.estimator_.score(X, y) > 0.9)
     True

@@ -133,7 +133,12 @@ def decide(
     --------
     >>> from evlearn.belief import FocalSets, decide, loss_matrix
     >>> losses = loss_matrix(2, rejection_cost=0.2)
-    >>> decide([[0, 0.9, 0.1, 0], [0, 0.1, 0.1, 0.8]], FocalSets.full(2), losses, criterion="pessimistic")
+    >>> decide(
+    ...     [[0, 0.9, 0.1, 0], [0, 0.1, 0.1, 0.8]],
+    ...     FocalSets.full(2),
+    ...     losses,
+    ...     criterion="pessimistic",
+    ... )
     array([0, 2])
     """
     expected = expected_loss(masses, focal_sets, loss, criterion=criterion, rho=rho)

@@ -131,7 +131,9 @@ class MassFunction:
 
         >>> from evlearn.belief import MassFunction
         >>> states = {"sober": 0.7, "drunk": 0.3}
-        >>> MassFunction.from_random_set(["red", "green"], states, {"sober": "red", "drunk": "Ω"})
+        >>> MassFunction.from_random_set(
+        ...     ["red", "green"], states, {"sober": "red", "drunk": "Ω"}
+        ... )
         m({red}) = 0.7
         m(Ω) = 0.3
         """

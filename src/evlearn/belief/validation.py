@@ -39,8 +39,8 @@ def check_masses(masses: npt.ArrayLike, focal_sets: FocalSets, *, name: str = "m
     >>> check_masses([[0.2, 0.5, 0.2]], FocalSets.singletons(2))
     Traceback (most recent call last):
     ...
-    ValueError: each row of masses must sum to 1, but row 0 sums to 0.9. If the values are rounded, divide
-    each row by its sum.
+    ValueError: each row of masses must sum to 1, but row 0 sums to 0.9. If the
+    values are rounded, divide each row by its sum.
     """
     values = as_mass_array(masses, focal_sets, name=name)
     rows = values.reshape(-1, len(focal_sets))

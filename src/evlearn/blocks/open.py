@@ -71,7 +71,11 @@ def open_rows(
     >>> import numpy as np
     >>> from evlearn.blocks import open_rows
     >>> with open_rows(np.eye(3) for _ in range(4)) as rows:
-    ...     print(rows.n_rows, rows.n_features, list(rows.map(lambda block, weights: block.shape)))
+    ...     print(
+    ...         rows.n_rows,
+    ...         rows.n_features,
+    ...         list(rows.map(lambda block, weights: block.shape)),
+    ...     )
     12 3 [(12, 3)]
     """
     choice = make_choice(columns, key, weight)

@@ -99,7 +99,8 @@ class FusionClassifier(EvidentialClassifier):
     >>> X, y = load_wine(return_X_y=True)
     >>> def sensor(columns):
     ...     return make_pipeline(
-    ...         make_column_transformer((StandardScaler(), columns)), EvidentialKNNClassifier()
+    ...         make_column_transformer((StandardScaler(), columns)),
+    ...         EvidentialKNNClassifier(),
     ...     )
     >>> members = [("acids", sensor([1, 2, 3])), ("colour", sensor([9, 10, 11]))]
     >>> model = FusionClassifier(members).fit(X, y)

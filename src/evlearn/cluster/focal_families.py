@@ -77,7 +77,9 @@ def neighbor_pairs(partition: CredalPartition | ArrayLike, *, n_neighbors: int =
     Examples
     --------
     >>> from evlearn.cluster import neighbor_pairs
-    >>> chosen = neighbor_pairs([[0.9, 0.1, 0.0], [0.5, 0.5, 0.0], [0.0, 0.2, 0.8], [0.0, 0.0, 1.0]])
+    >>> chosen = neighbor_pairs(
+    ...     [[0.9, 0.1, 0.0], [0.5, 0.5, 0.0], [0.0, 0.2, 0.8], [0.0, 0.0, 1.0]]
+    ... )
     >>> chosen.pairs
     [(0, 1)]
     >>> chosen.focal_sets.labels

@@ -118,8 +118,12 @@ class ConformalClusterer(EvidentialClusterer):
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from evlearn.conformal import ConformalClusterer
-    >>> mixture = make_pipeline(StandardScaler(), GaussianMixture(3, covariance_type="diag"))
-    >>> model = ConformalClusterer(mixture, coverage=0.9, random_state=0).fit(load_wine().data)
+    >>> mixture = make_pipeline(
+    ...     StandardScaler(), GaussianMixture(3, covariance_type="diag")
+    ... )
+    >>> model = ConformalClusterer(mixture, coverage=0.9, random_state=0).fit(
+    ...     load_wine().data
+    ... )
     >>> model.predict_set(load_wine().data[:2])
     array([[False, False,  True],
            [False, False,  True]])

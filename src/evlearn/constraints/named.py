@@ -35,7 +35,9 @@ class NamedConstraints:
     Examples
     --------
     >>> from evlearn.constraints import NamedConstraints
-    >>> constraints = NamedConstraints(must_link=[("anna", "ben")], cannot_link=[("anna", "carl")])
+    >>> constraints = NamedConstraints(
+    ...     must_link=[("anna", "ben")], cannot_link=[("anna", "carl")]
+    ... )
     >>> constraints
     NamedConstraints(1 must-link, 1 cannot-link)
     >>> constraints.among(["carl", "dora", "anna"]).cannot_link

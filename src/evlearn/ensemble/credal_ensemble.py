@@ -122,7 +122,9 @@ class CredalEnsemble(RowwiseClusterer):
     >>> from evlearn.datasets import make_fourclass
     >>> from evlearn.ensemble import CredalEnsemble
     >>> X, y = make_fourclass(200, random_state=0)
-    >>> ensemble = CredalEnsemble([KMeans(4), ECM(4, focal_sets="pairs")], random_state=0).fit(X)
+    >>> ensemble = CredalEnsemble(
+    ...     [KMeans(4), ECM(4, focal_sets="pairs")], random_state=0
+    ... ).fit(X)
     >>> ensemble.n_clusters_
     4
 

@@ -72,8 +72,10 @@ def explain_clusters(
     >>> partition = CredalPartition.from_hard(np.repeat(["Thrifty", "Loyal"], 50))
     >>> for profile in explain_clusters(partition, table).clusters:
     ...     print(profile.name, profile.sentences)
-    Loyal ['feature 0: typically 52,000 (all: 41,000)', 'feature 1: 100 % yearly (all: 50 %)']
-    Thrifty ['feature 0: typically 30,000 (all: 41,000)', 'feature 1: 100 % monthly (all: 50 %)']
+    Loyal ['feature 0: typically 52,000 (all: 41,000)',
+           'feature 1: 100 % yearly (all: 50 %)']
+    Thrifty ['feature 0: typically 30,000 (all: 41,000)',
+             'feature 1: 100 % monthly (all: 50 %)']
     """
     check_integer("n_features", n_features, 1)
     check_integer("n_samples", n_samples, 0)

@@ -72,7 +72,9 @@ class PCCA(LearnsFromPairs, LinearFeatures):
     >>> from evlearn.constraints import PairwiseConstraints
     >>> from evlearn.metric_learning import PCCA
     >>> X = [[0.0, 0.0], [0.1, 9.0], [1.0, 0.1], [1.1, 9.1]]
-    >>> known = PairwiseConstraints(must_link=[(0, 1), (2, 3)], cannot_link=[(0, 2), (1, 2)])
+    >>> known = PairwiseConstraints(
+    ...     must_link=[(0, 1), (2, 3)], cannot_link=[(0, 2), (1, 2)]
+    ... )
     >>> z = PCCA(n_components=1, random_state=0).fit_transform(X, constraints=known)
     >>> abs(z[0] - z[1]) < 1 < abs(z[0] - z[2])
     array([ True])

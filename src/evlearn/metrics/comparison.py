@@ -154,7 +154,9 @@ def compare_partitions(
     >>> from evlearn.metrics import compare_partitions
     >>> from evlearn.partition import CredalPartition
     >>> torn = CredalPartition.from_rough([[1, 0], [1, 1], [0, 1], [0, 1]])
-    >>> compare_partitions({"right": [0, 0, 1, 1], "wrong": [0, 1, 1, 1], "torn": torn}, [0, 0, 1, 1])
+    >>> compare_partitions(
+    ...     {"right": [0, 0, 1, 1], "wrong": [0, 1, 1, 1], "torn": torn}, [0, 0, 1, 1]
+    ... )
     partition  clusters   ARI  consistency  nonspecificity  dominated
     right             2  1.00         1.00            0.00      False
     wrong             2  0.00         0.50            0.00       True

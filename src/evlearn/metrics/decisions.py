@@ -94,7 +94,8 @@ def summarize_sets(
     --------
     >>> from evlearn.metrics import summarize_sets
     >>> summarize_sets([0, 1, 1], [[True, False], [True, True], [True, False]])
-    SetSummary(coverage=0.666..., mean_size=1.333..., sizes=array([0, 2, 1]), single_accuracy=0.5)
+    SetSummary(coverage=0.666..., mean_size=1.333..., sizes=array([0, 2, 1]),
+    single_accuracy=0.5)
     """
     chosen, right = _read(y_true, sets, classes)
     sizes = chosen.sum(axis=1)

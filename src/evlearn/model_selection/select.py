@@ -174,7 +174,9 @@ def select_parameter(
     >>> from evlearn.model_selection import select_parameter
     >>> X = load_butterfly().data
     >>> model = EVCLUS(n_clusters=2, random_state=0)
-    >>> select_parameter(model, X, "d0_quantile", [0.5, 0.7, 0.9], n_repeats=1, sample_size=1.0).best
+    >>> select_parameter(
+    ...     model, X, "d0_quantile", [0.5, 0.7, 0.9], n_repeats=1, sample_size=1.0
+    ... ).best
     0.7
     """
     check_choice("criterion", criterion, ["auto", *CRITERIA])

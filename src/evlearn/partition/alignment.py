@@ -28,7 +28,10 @@ def align_clusters(partition: CredalPartition, reference: CredalPartition) -> Cr
     Examples
     --------
     >>> from evlearn.partition import CredalPartition, align_clusters
-    >>> one, other = CredalPartition.from_hard([0, 0, 1, 1]), CredalPartition.from_hard([1, 1, 0, 0])
+    >>> one, other = (
+    ...     CredalPartition.from_hard([0, 0, 1, 1]),
+    ...     CredalPartition.from_hard([1, 1, 0, 0]),
+    ... )
     >>> align_clusters(other, one).to_hard()
     array([0, 0, 1, 1])
     """

@@ -439,7 +439,9 @@ class CredalPartition:
         Examples
         --------
         >>> from evlearn import CredalPartition
-        >>> partition = CredalPartition.from_fuzzy([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+        >>> partition = CredalPartition.from_fuzzy(
+        ...     [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]]
+        ... )
         >>> level = partition.level_leaving(0.25)
         >>> partition.verdict(level).torn
         array([False, False, False,  True])

@@ -58,7 +58,9 @@ def from_hdbscan(clusterer: Any, X: ArrayLike, *, n_neighbors: int = 10) -> Cred
     >>> import numpy as np
     >>> from sklearn.cluster import HDBSCAN
     >>> from evlearn.partition import from_hdbscan
-    >>> left, right = np.random.default_rng(0).normal([[[-2, 0]], [[2, 0]]], 0.8, size=(2, 100, 2))
+    >>> left, right = np.random.default_rng(0).normal(
+    ...     [[[-2, 0]], [[2, 0]]], 0.8, size=(2, 100, 2)
+    ... )
     >>> X = np.vstack([left, right, [[0, 0], [0, 40]]])
     >>> found = from_hdbscan(HDBSCAN(min_cluster_size=20, copy=True).fit(X), X)
     >>> print(*found.verdict().labels()[-2:])

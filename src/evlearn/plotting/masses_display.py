@@ -90,7 +90,9 @@ class MassesDisplay:
     >>> import matplotlib.pyplot as plt
     >>> from evlearn import CredalPartition
     >>> from evlearn.plotting import MassesDisplay
-    >>> partition = CredalPartition.from_rough([[1, 0], [1, 1], [0, 0]], cluster_names=["left", "right"])
+    >>> partition = CredalPartition.from_rough(
+    ...     [[1, 0], [1, 1], [0, 0]], cluster_names=["left", "right"]
+    ... )
     >>> display = MassesDisplay.from_partition(partition)
     >>> display.labels_
     ['∅', '{left}', 'Ω']

@@ -123,7 +123,9 @@ class CredalPartitionDisplay:
     >>> from evlearn.datasets import load_butterfly
     >>> from evlearn.plotting import CredalPartitionDisplay
     >>> candidates = [[1, 0]] * 5 + [[1, 1]] + [[0, 1]] * 5 + [[0, 0]]
-    >>> partition = CredalPartition.from_rough(candidates, cluster_names=["left wing", "right wing"])
+    >>> partition = CredalPartition.from_rough(
+    ...     candidates, cluster_names=["left wing", "right wing"]
+    ... )
     >>> display = CredalPartitionDisplay.from_partition(partition, load_butterfly().data)
     >>> display.outlier_points_.get_offsets().tolist()
     [[10.0, 10.0]]

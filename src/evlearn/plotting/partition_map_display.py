@@ -59,7 +59,11 @@ class PartitionMapDisplay:
     --------
     >>> import matplotlib.pyplot as plt
     >>> from evlearn.plotting import PartitionMapDisplay
-    >>> partitions = {"one": [0, 0, 1, 1], "renumbered": [1, 1, 0, 0], "other": [0, 1, 0, 1]}
+    >>> partitions = {
+    ...     "one": [0, 0, 1, 1],
+    ...     "renumbered": [1, 1, 0, 0],
+    ...     "other": [0, 1, 0, 1],
+    ... }
     >>> display = PartitionMapDisplay.from_partitions(partitions)
     >>> bool(abs(display.places[0] - display.places[1]).max() < 1e-6)
     True

@@ -72,7 +72,9 @@ class PartitionPanelsDisplay:
     >>> from evlearn.plotting import PartitionPanelsDisplay
     >>> irises = load_iris()
     >>> model = ECM(3, random_state=0).fit(irises.data)
-    >>> display = PartitionPanelsDisplay.from_estimator(model, irises.data, y_true=irises.target)
+    >>> display = PartitionPanelsDisplay.from_estimator(
+    ...     model, irises.data, y_true=irises.target
+    ... )
     >>> len(display.axes_)
     6
     >>> plt.close(display.figure_)

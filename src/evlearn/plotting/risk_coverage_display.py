@@ -72,7 +72,9 @@ class RiskCoverageDisplay:
     --------
     >>> import matplotlib.pyplot as plt
     >>> from evlearn.plotting import RiskCoverageDisplay
-    >>> display = RiskCoverageDisplay.from_predictions([0, 1, 1, 0], [0, 1, 0, 1], [0.1, 0.2, 0.7, 0.4])
+    >>> display = RiskCoverageDisplay.from_predictions(
+    ...     [0, 1, 1, 0], [0, 1, 0, 1], [0.1, 0.2, 0.7, 0.4]
+    ... )
     >>> display.legend_.get_texts()[0].get_text()
     'AURC 0.153, AUGRC 0.125'
     >>> plt.close(display.figure_)

@@ -114,9 +114,16 @@ class GowerDistances(ClassNamePrefixFeaturesOutMixin, ReadsTables):
     >>> from evlearn.cluster import EVCLUS
     >>> from evlearn.preprocessing import GowerDistances
     >>> rng = np.random.default_rng(0)
-    >>> table = {"age": rng.normal([30] * 20 + [60] * 20, 4), "plan": ["basic"] * 20 + ["premium"] * 20}
-    >>> model = make_pipeline(GowerDistances(), EVCLUS(2, metric="precomputed", random_state=0)).fit(table)
-    >>> model.predict({"age": [33, 58], "plan": ["basic", None]}) == model[-1].labels_[[0, -1]]
+    >>> table = {
+    ...     "age": rng.normal([30] * 20 + [60] * 20, 4),
+    ...     "plan": ["basic"] * 20 + ["premium"] * 20,
+    ... }
+    >>> model = make_pipeline(
+    ...     GowerDistances(), EVCLUS(2, metric="precomputed", random_state=0)
+    ... ).fit(table)
+    >>> model.predict({"age": [33, 58], "plan": ["basic", None]}) == model[-1].labels_[
+    ...     [0, -1]
+    ... ]
     array([ True,  True])
     """
 

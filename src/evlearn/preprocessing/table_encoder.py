@@ -69,7 +69,9 @@ class TableEncoder(ReadsTables):
     --------
     >>> import numpy as np
     >>> from evlearn.preprocessing import TableEncoder
-    >>> table = np.array([[31, "Paris"], [45, "Rome"], [38, None], [52, "Paris"]], dtype=object)
+    >>> table = np.array(
+    ...     [[31, "Paris"], [45, "Rome"], [38, None], [52, "Paris"]], dtype=object
+    ... )
     >>> encoder = TableEncoder(missing="impute").fit(table)
     >>> encoder.get_feature_names_out().tolist()
     ['x0', 'x1=Rome']

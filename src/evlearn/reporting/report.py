@@ -101,7 +101,9 @@ def report(
     >>> X = load_butterfly().data
     >>> model = ECM(2, delta=5, random_state=0).fit(X)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     evlearn.report(model, X, Path(folder) / "butterfly.html", cluster_names=["left", "right"]).name
+    ...     evlearn.report(
+    ...         model, X, Path(folder) / "butterfly.html", cluster_names=["left", "right"]
+    ...     ).name
     'butterfly.html'
     """
     check_real("level", level, 0, 1, open_low=True)

@@ -1,0 +1,79 @@
+"""
+What evidential clustering adds
+===============================
+
+k-means gives every sample a label, also to those that lie between two clusters, and to those that belong nowhere.
+Evidential clustering says which labels can be relied on.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.cluster import KMeans
+
+from evlearn import CredalPartition
+from evlearn.cluster import ECM
+from evlearn.plotting import CredalPartitionDisplay
+
+# %%
+# Three clusters of 120 samples, two of which touch, and seven samples far from all of them.
+
+random = np.random.default_rng(3)
+centres = np.array([[0, 0], [3.2, 0.4], [1.2, 6]])
+strays = np.array(
+    [
+        [-4.2, 5.4],
+        [-3.6, 4.4],
+        [7.6, 5.6],
+        [6.9, 6.4],
+        [8.3, -2.2],
+        [-5, -1.6],
+        [7.7, 4.9],
+    ]
+)
+X = np.vstack(
+    [*(centre + 0.85 * random.normal(size=(120, 2)) for centre in centres), strays]
+)
+
+# %%
+# Both methods are told that there are three clusters. ECM starts from the centres of k-means, so that clusters
+# have the same numbers, and is told how far from all centres an outlier is.
+
+kmeans = KMeans(n_clusters=3, n_init=10, random_state=0).fit(X)
+ecm = ECM(n_clusters=3, init=kmeans.cluster_centers_, delta=3).fit(X)
+ecm.credal_partition_.summary()
+
+# %%
+# The same points twice. Rings are torn between the clusters of their two colours; crosses belong to none.
+
+figure, axes = plt.subplots(
+    1, 2, figsize=(11, 4.7), layout="constrained", sharex=True, sharey=True
+)
+labels = CredalPartition.from_hard(kmeans.labels_)
+CredalPartitionDisplay.from_partition(labels, X, hulls=False, legend=False, ax=axes[0])
+CredalPartitionDisplay.from_estimator(ecm, X, hulls=False, legend=False, ax=axes[1])
+axes[0].set_title("k-means: everybody gets a label", fontsize="x-large")
+axes[1].set_title("the same data, evidential: sure, torn, outliers", fontsize="x-large")
+for word, place, target in (
+    ("sure", (4.6, 7.3), (2.5, 6.5)),
+    ("torn", (1.6, 2.7), (1.65, 0.9)),
+    ("outliers", (6.3, 2.9), (7.4, 4.6)),
+):
+    axes[1].annotate(
+        word,
+        target,
+        place,
+        ha="center",
+        fontsize="x-large",
+        arrowprops={"arrowstyle": "->"},
+    )
+for ax in axes:
+    ax.set(
+        aspect="equal",
+        xlim=(-6, 9.5),
+        ylim=(-3.4, 8.6),
+        xlabel="",
+        ylabel="",
+        xticks=[],
+        yticks=[],
+    )
+plt.show()
