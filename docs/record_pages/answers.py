@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from .tables import provenance, table
+from .tables import provenance, table, verdict
 
 LISTS = ("design", "validation")
 OURS = ("ECM", "CCM", "EVCLUS", "mixture", "MergedMixture", "CredalEnsemble", "BootClus")
@@ -12,6 +12,7 @@ def parts(read):
     """Texts and figures of the page."""
     now, before = read("answers"), read("answers_before")
     return {
+        "verdict": in_short(now),
         "provenance": provenance(now),
         "provenance_before": provenance(before),
         "sizes": sizes(now),
@@ -27,6 +28,34 @@ def parts(read):
         **{f"sets_{which}": sets(now, which) for which in LISTS},
         "figure": figure(now),
     }
+
+
+def in_short(results):
+    """What the validation list says of the methods that most people will use."""
+    found = about(results, "validation")
+    own = {name: found[name] for name in ("ECM", "CCM", "EVCLUS")}
+    n_sets = len({one["data"] for one in results["lists"]["validation"]["entries"]})
+
+    def each(figure, form="+.3f", percent=False):
+        return "; ".join(f"{name} {written(one[figure], form, percent)}" for name, one in own.items())
+
+    errors = "; ".join(
+        f"{name} {percent(one['sure_error'])} and {percent(one['torn_error'])} %" for name, one in own.items()
+    )
+    twice = "; ".join(
+        f"{name} on {one['torn_twice']} of {one['sets_with_torn']} sets" for name, one in own.items()
+    )
+    falsely = "; ".join(f"{name} {len(found[name]['falsely_sure'])}" for name in (*own, "MergedMixture"))
+    return verdict(
+        f"Figures are those of the {n_sets} validation sets, which nobody looked at while defaults were chosen.",
+        f"**Labels are as good as those of k-means, not better.** ARI over k-means: {each('ari_over_k_means')}.",
+        "**Torn samples are wrong far more often than sure ones.** Errors among sure and among torn samples: "
+        f"{errors}. Torn samples are wrong at least twice as often: {twice}.",
+        "**Does the verdict beat a simple ratio of distances?** Sure samples are right more often than as many "
+        "samples that k-means keeps by that ratio, by so many percentage points: "
+        f"{each('sure_gain', '+.1f', True)}.",
+        f"**Wrong with confidence:** sets of which a method is falsely sure: {falsely}. They are listed below.",
+    )
 
 
 def shown(method):

@@ -5,7 +5,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.common.cells import agrees, worth
-from record_pages.tables import provenance, table
+from record_pages.tables import provenance, table, verdict
 
 PARTS = ("nnevclus", "kcevclus", "bootclus", "slides")
 COLUMNS_AT_A_TIME = 6
@@ -17,6 +17,7 @@ def parts(read):
     cells = [one for results in found.values() for one in results["cells"]]
     figures = {f"figure_{number}": figure for number, figure in draw(found["kcevclus"]).items()}
     return {
+        "verdict": in_short(cells, with_defaults(read("reproduction_defaults"))),
         "counts": counts(cells, with_defaults(read("reproduction_defaults"))),
         **{f"tables_{name}": beside(results) for name, results in found.items()},
         "differences": differences(cells),
@@ -33,6 +34,28 @@ LITTLE = {
     "weak": "cells that any setting would meet",
     "drawn anew": "data that the authors drew and did not publish",
 }
+
+
+def in_short(cells, defaults):
+    """How many cells agree, and which do not count."""
+    full, usual = full_ones(cells), full_ones(defaults)
+    within = sum(one["within"] for one in full)
+    little = "; ".join(
+        f"{sum(map(agrees, some))} of {len(some)} {name}"
+        for kind, name in LITTLE.items()
+        if (some := [one for one in cells if worth(one) == kind])
+    )
+    return verdict(
+        f"**{sum(map(agrees, full))} of {len(full)} published numbers agree** ({share(full)}): {within} within "
+        "tolerance, and the others within chance, with the settings of the papers.",
+        "With the defaults of the library, which are often other settings, "
+        f"{sum(one['within'] for one in usual)} of {len(usual)} are within tolerance.",
+        f"Numbers that show little are counted apart: {little}.",
+        "Where a paper does not say how data were prepared, one choice was made for each data set after seeing "
+        "the results. That helps the count; the choices stand under the tables.",
+        f"All {sum(not one['within'] for one in cells)} numbers outside their tolerance are listed, with what was "
+        "measured about them.",
+    )
 
 
 def counts(cells, defaults):

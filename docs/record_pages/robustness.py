@@ -7,7 +7,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from .tables import provenance, table
+from .tables import provenance, table, verdict
 
 COLOURS = {"-": "white", "o": "#9ecae1", "w": "#fdd49e", "r": "#d9d9d9"}
 MEANINGS = {"o": "result in order", "w": "in order, with a warning", "r": "refused, with a reason"}
@@ -19,8 +19,8 @@ def parts(read):
     """The parts, by name."""
     found = read("robustness")
     return {
+        "verdict": in_short(found, read("fuzz_files"), read("mutants")),
         "provenance": provenance(found),
-        "counts": counts(found),
         "grid": grid(found),
         "inputs": "".join(of_group(found, group) for group in found["groups"]),
         "parameters": of_parameters(found),
@@ -38,15 +38,30 @@ def parts(read):
     }
 
 
-def counts(found):
-    """The outcomes of all cells."""
-    all_cells = sum(found["counts"].values())
-    told = ", ".join(f"{count} {outcome}" for outcome, count in found["counts"].items())
-    failures = all_cells - sum(found["counts"].get(one, 0) for one in ("ok", "warned", "refused"))
-    return (
-        f"{len(found['estimators'])} estimators and variants, {all_cells} cells: {told}. "
-        f"**{failures} failures.**\n\n"
+def in_short(found, files, mutants):
+    """The counts of all parts."""
+    counts = found["counts"]
+    cells, n_fits = sum(counts.values()), sum(sum(one.values()) for one in found["fuzzing"]["counts"].values())
+    failures = cells - sum(counts.get(one, 0) for one in ("ok", "warned", "refused"))
+    broken = files["all"]["signals"] + files["all"]["other_failures"]
+    failed = sum(one["outcome"] not in ("ok", "warned", "refused") for one in found["trials"])
+    told = ", ".join(f"{counts.get(key, 0):,} {name}" for key, name in OUTCOMES.items())
+    return verdict(
+        f"**Bad input: {failures} failures** in {cells:,} cases, of {len(found['estimators'])} estimators and "
+        f"variants ({told}).",
+        f"**Random input: {len(found['fuzzing']['failures'])} failures** in {n_fits:,} fits of data and "
+        "parameters drawn at random.",
+        f"**Files: {broken} failures** in {files['all']['cases']:,} damaged or forged files; reading one took at "
+        f"most {files['all']['worst_memory_mb']:.0f} MB.",
+        f"**Killed workers, threads, full disks: {failed} failures** in {len(found['trials'])} trials.",
+        f"**Tests** noticed {mutants['killed']} of {mutants['mutants']} errors put into central lines.",
+        "**Limits**: methods that know no outliers refuse samples a million times farther away than all others; "
+        "some methods refuse data that all have numbers of 1e150 and beyond.",
     )
+
+
+#: What became of an input, in words.
+OUTCOMES = {"ok": "accepted", "warned": "accepted with a warning", "refused": "refused with a reason"}
 
 
 def grid(found):

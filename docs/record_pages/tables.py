@@ -24,6 +24,11 @@ def cell(value):
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
+def verdict(*lines):
+    """What a page finds, in a box at its top."""
+    return ".. admonition:: In short\n\n" + "".join(f"   * {line}\n" for line in lines) + "\n"
+
+
 def provenance(results):
     """By which command, when, on what and with what a file of results was made."""
     machine = results["machine"]

@@ -1,6 +1,8 @@
 """Every result says by which command, when, on what and with what it was made."""
 
 import datetime
+import importlib
+import re
 
 import pytest
 
@@ -16,6 +18,24 @@ def test_a_result_says_where_it_comes_from(name):
     assert datetime.date.fromisoformat(found["date"])
     assert found["machine"] == "not recorded" or found["machine"]["processor"]
     assert found["versions"]["evidential-learn"]
+
+
+@pytest.mark.parametrize(
+    "page", ["answers", "classifiers", "coverage", "peers", "reproduction", "robustness", "scale"]
+)
+def test_a_page_begins_with_a_short_verdict_with_figures(page, monkeypatch):
+    monkeypatch.syspath_prepend(reference.ROOT / "docs")
+    pages = importlib.import_module("record_pages")
+    verdict = importlib.import_module(f"record_pages.{page}").parts(pages.read)["verdict"]
+    lines = [line for line in verdict.splitlines() if line.startswith("   * ")]
+    assert verdict.startswith(".. admonition:: In short")
+    assert 3 <= len(lines) <= 10
+    assert sum(bool(re.search(r"\d", line)) for line in lines) >= 3
+    text = (reference.ROOT / "docs" / "record" / f"{page}.rst").read_text()
+    before, _, _ = text.partition(f".. include:: generated/{page}_verdict.inc")
+    assert len(before) < 500  # a title and what the page asks
+    assert "---" not in before
+    assert ".. include" not in before
 
 
 def test_what_is_written_has_the_facts_and_is_read_again(monkeypatch, tmp_path):
