@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from operator import add
 from typing import Any
@@ -58,7 +58,7 @@ class Cluster:
 
     def shared(self, value: Any, times: int) -> list[Any]:
         """A value for many tasks. Each worker asks for it once; it is made again if its holder is lost."""
-        return [self.client.submit(_itself, value, pure=False)] * times
+        return [self.client.submit(itself, value, pure=False)] * times
 
     def results(self, futures: list[Any]) -> Iterator[Any]:
         """Results, in order; each is forgotten once it is given."""
@@ -99,10 +99,10 @@ class Cluster:
                 "Waiting for the Dask cluster: no result for %d seconds; workers: %s.", idle, _listed(workers)
             )
 
-    def homes(self, n_parts: int) -> list[str] | None:
+    def homes(self, parts: Iterable[int]) -> list[str] | None:
         """A worker for each part, the same one in every pass for as long as there are the same workers."""
         workers = sorted(self._workers())
-        return [workers[k % len(workers)] for k in range(n_parts)] if workers else None
+        return [workers[k % len(workers)] for k in parts] if workers else None
 
     def _workers(self) -> dict[str, Any]:
         found: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
@@ -117,7 +117,8 @@ def _listed(states: dict[str, int]) -> str:
     return ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
 
 
-def _itself(value: Any) -> Any:
+def itself(value: Any) -> Any:
+    """The task that gives what it is given: its result is kept by a worker, and made again if it is lost."""
     return value
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from evlearn.blocks.cluster import Cluster
-from evlearn.blocks.rows import Function, Rows, check_finite, put_rows
+from evlearn.blocks.cluster import Cluster, itself
+from evlearn.blocks.rows import Function, Rows, by_block, check_finite, cut, put_rows
 from evlearn.blocks.streams import as_table
 from evlearn.blocks.tables import BATCH_ROWS, NAME_THEM, Choice, refuse_ids
 from evlearn.blocks.targets import Target
@@ -21,11 +21,13 @@ def is_dask(X: Any) -> bool:
 
 def open_dask(X: Any, choice: Choice, cluster: Cluster) -> "DaskRows":
     """Rows of a Dask array or DataFrame, on the workers of a cluster. Nothing is computed before it is needed."""
-    rows = DaskRows(_features(X, choice), cluster, X[list(choice.key)] if choice.key else None)
-    rows.may_be_ids = choice.columns is None
-    if choice.weight is not None:
-        rows.weights = X[choice.weight]
-    return rows
+    return DaskRows(
+        _features(X, choice),
+        cluster,
+        keys=X[list(choice.key)] if choice.key else None,
+        weights=None if choice.weight is None else X[choice.weight],
+        may_be_ids=choice.columns is None,
+    )
 
 
 def chunks_of(X: Any, choice: Choice) -> Iterator[Any]:
@@ -47,13 +49,19 @@ class DaskRows(Rows):
         The workers.
     keys : dask DataFrame or None, default=None
         The columns that say who the samples are.
+    weights : dask Series or None, default=None
+        How much each sample counts.
+    may_be_ids : bool, default=False
+        Whether nobody has said which columns are features, so that one may hold numbers of samples.
     """
 
     in_memory = False
-    may_be_ids = False
 
-    def __init__(self, collection: Any, cluster: Cluster, keys: Any = None) -> None:
-        self._collection, self._cluster, self._key_columns = collection, cluster, keys
+    def __init__(
+        self, collection: Any, cluster: Cluster, *, keys: Any = None, weights: Any = None, may_be_ids: bool = False
+    ) -> None:
+        self._cluster, self._key_columns, self._may_be_ids = cluster, keys, may_be_ids
+        self.weights = weights
         self.n_features = collection.shape[1]
         self.feature_names = None
         self._frame = collection if hasattr(collection, "to_dask_array") else None
@@ -75,9 +83,8 @@ class DaskRows(Rows):
                 column = column.compute_chunk_sizes()
             column = column.rechunk((tuple(int(size) for size in self._sizes),))
             return self._compute(column, self._sizes)
-        pieces = [np.array(weights[a:b]) for a, b in zip(self._starts[:-1], self._starts[1:], strict=True)]
         # Not scattered: what is scattered is lost with its worker.
-        return self._cluster.start(np.asarray, pieces)
+        return self._cluster.start(itself, [np.array(own) for own in cut(weights, self._starts)])
 
     def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> Iterator[Any]:
         """Call ``function(block, weights of the block)`` for all blocks, where they are."""
@@ -104,10 +111,8 @@ class DaskRows(Rows):
 
     def take(self, indices: Any) -> Any:
         """Some rows, in memory."""
-        ends = np.searchsorted(indices, self._starts)
-        wanted = [indices[a:b] - start for a, b, start in zip(ends[:-1], ends[1:], self._starts[:-1], strict=True)]
-        asked = [k for k, some in enumerate(wanted) if len(some)]
-        begun = self._cluster.start(_take, [self._parts[k] for k in asked], [wanted[k] for k in asked])
+        asked, wanted = by_block(indices, self._starts)
+        begun = self._cluster.start(_take, [self._parts[k] for k in asked], wanted)
         return np.concatenate(list(self._cluster.results(begun)))
 
     def lazy(self, function: Function, columns: Any, dtype: Any) -> Any:
@@ -145,7 +150,7 @@ class DaskRows(Rows):
     def _parts(self) -> Any:
         # What is filtered often has partitions without rows.
         parts = [part for part, size in zip(*self._held, strict=True) if size]
-        if self._frame is not None and self.may_be_ids:
+        if self._frame is not None and self._may_be_ids:
             whole = np.array([kind.kind in "iu" for kind in self._frame.dtypes])
             if whole.any():
                 (first,) = self._cluster.results(self._cluster.start(_take, parts[:1], [slice(BATCH_ROWS)]))

@@ -6,8 +6,7 @@ that are lost with a worker are read again by another. A prediction, which is on
 
 import secrets
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +15,9 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 
-from evlearn.blocks.cluster import Cluster
+from evlearn.blocks.cluster import Cluster, itself
 from evlearn.blocks.parquet import Files, Piece
-from evlearn.blocks.rows import Function, Rows, put_rows
+from evlearn.blocks.rows import Function, Rows, by_block, cut, put_rows
 from evlearn.blocks.scratch import MappedFile, check_room
 from evlearn.blocks.tables import Layout
 from evlearn.blocks.targets import Target
@@ -59,8 +58,14 @@ class Part:
         return found
 
     def kept(self) -> Any:
-        """The features, mapped from the disk of this worker, which reads the files if it has not done so yet."""
-        path = Path(_own_folder(), self.name)
+        """The features, mapped from the disk of this worker, which reads the files if it has not done so yet.
+
+        Who is no worker of Dask reads them each time.
+        """
+        folder = _own_folder()
+        if folder is None:
+            return self.numbers()
+        path = folder / self.name
         if not path.exists():
             check_room(path.parent, self.shape[0] * self.shape[1] * self.layout.dtype.itemsize)
             temporary = path.with_name(f"{self.name}.{secrets.token_hex(4)}")
@@ -133,13 +138,11 @@ class PartRows(Rows):
 
     def align(self, weights: Any) -> Any:
         """Weights in pieces that belong to the parts."""
-        array = np.asarray(weights, dtype=self.dtype)
-        return [np.array(array[a:b]) for a, b in zip(self._starts[:-1], self._starts[1:], strict=True)]
+        return [np.array(own) for own in cut(np.asarray(weights, dtype=self.dtype), self._starts)]
 
     def map(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> Iterator[Any]:
         """Call ``function(block, weights of the block)`` for all parts."""
-        task = _read_and_apply if self._cluster is None else _apply
-        yield from self._run(task, *self._with(function, weights), n_jobs=n_jobs)
+        yield from self._run(_apply, *self._with(function, weights), n_jobs=n_jobs)
 
     def add(self, function: Function, weights: Any = None, *, n_jobs: int | None = None) -> Any:
         """Call ``function(block, weights of the block)`` for all parts, and add up the results."""
@@ -161,9 +164,8 @@ class PartRows(Rows):
 
     def take(self, indices: Any) -> Any:
         """Some rows, in memory."""
-        ends = np.searchsorted(indices, self._starts)
-        wanted = [indices[a:b] - start for a, b, start in zip(ends[:-1], ends[1:], self._starts[:-1], strict=True)]
-        return np.concatenate(list(self._run(_take, self._there, wanted)))
+        asked, wanted = by_block(indices, self._starts)
+        return np.concatenate(list(self._run(_take, [self._there[k] for k in asked], wanted, which=asked)))
 
     def close(self) -> None:
         """Let the workers remove their copies."""
@@ -181,16 +183,20 @@ class PartRows(Rows):
         """The parts, sent to their homes once for all passes."""
         if self._cluster is None:
             return self._parts
-        return self._cluster.start(_itself, self._parts, homes=self._cluster.homes(len(self._parts)))
+        return self._cluster.start(itself, self._parts, homes=self._cluster.homes(range(len(self._parts))))
 
-    def _run(self, task: Function, *lists: Any, n_jobs: int | None = None) -> Iterator[Any]:
+    def _run(
+        self, task: Function, *lists: Any, which: Iterable[int] | None = None, n_jobs: int | None = None
+    ) -> Iterator[Any]:
+        """The results of a task for all parts, or for those that are named."""
         if self._cluster is None:
             return run_tasks([delayed(task)(*one) for one in zip(*lists, strict=True)], n_jobs)
-        return self._cluster.results(self._begin(task, *lists))
+        return self._cluster.results(self._begin(task, *lists, which=which))
 
-    def _begin(self, task: Function, *lists: Any) -> list[Any]:
+    def _begin(self, task: Function, *lists: Any, which: Iterable[int] | None = None) -> list[Any]:
         assert self._cluster is not None
-        return self._cluster.start(task, *lists, homes=self._cluster.homes(len(self._parts)))
+        homes = self._cluster.homes(range(len(self._parts)) if which is None else which)
+        return self._cluster.start(task, *lists, homes=homes)
 
 
 def _groups(pieces: Sequence[Piece], least: int) -> Iterator[tuple[Piece, ...]]:
@@ -205,17 +211,13 @@ def _groups(pieces: Sequence[Piece], least: int) -> Iterator[tuple[Piece, ...]]:
         yield tuple(group)
 
 
-def _own_folder() -> str:
-    """The folder of this worker, which Dask removes, also after a worker that was killed."""
+def _own_folder() -> Path | None:
+    """The folder of this worker, which Dask removes, also after a worker that was killed; None of no worker."""
     distributed = sys.modules.get("distributed")
     try:
-        return str(distributed.get_worker().local_directory) if distributed else tempfile.gettempdir()
+        return Path(distributed.get_worker().local_directory) if distributed else None
     except ValueError:
-        return tempfile.gettempdir()
-
-
-def _itself(part: Part) -> Part:
-    return part
+        return None
 
 
 def _apply(function: Function, part: Part, weights: Any) -> Any:

@@ -5,6 +5,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from typing import Any
 
@@ -365,6 +366,19 @@ def check_finite(block: Any, weights: Any = None) -> None:
             "Input X contains NaN or infinity. Fill or drop these rows first; missing values count as doubt only "
             "in data that are in memory."
         )
+
+
+def cut(values: Any, starts: IntArray) -> list[Any]:
+    """The values of each block; `starts` are where blocks begin, and where the last one ends."""
+    return [values[a:b] for a, b in pairwise(starts)]
+
+
+def by_block(indices: IntArray, starts: IntArray) -> tuple[list[int], list[Any]]:
+    """The numbers of the blocks that hold some rows, and which of its own rows each has to give."""
+    own = cut(indices, np.searchsorted(indices, starts))
+    wanted = [some - start for some, start in zip(own, starts[:-1], strict=True)]
+    asked = [k for k, some in enumerate(wanted) if len(some)]
+    return asked, [wanted[k] for k in asked]
 
 
 def _apply(function: Function, rows: ArrayRows, weights: ArrayRows | None, block: slice) -> Any:

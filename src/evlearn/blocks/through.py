@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from evlearn.blocks.moments import Moments, MomentsFrom
 from evlearn.blocks.rows import Function, Rows
 from evlearn.blocks.targets import Target
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import IntArray
 
 
 class ThroughRows(Rows):
@@ -100,42 +100,18 @@ def fit_scaler(rows: Rows, *, n_jobs: int | None = None) -> StandardScaler:
         raise ValueError("X has no rows.")
     # From a row of the data, so that squares of large numbers lose no digits.
     point = np.asarray(rows.take(np.zeros(1, dtype=np.intp))[0], dtype=np.float64)
-    told: _Moments = rows.add(_MomentsFrom(point), n_jobs=n_jobs)
-    mean = told.sums / told.count
+    moments: Moments = rows.add(MomentsFrom(point), n_jobs=n_jobs)
     scaler = StandardScaler()
-    scaler.mean_ = mean + point
-    scaler.var_ = np.maximum(told.squares / told.count - mean**2, 0)
+    scaler.mean_ = moments.mean + point
+    scaler.var_ = moments.variance
     # A feature that is constant but for rounding stays as it is.
-    constant = scaler.var_ <= 10 * np.finfo(np.float64).eps * told.squares / told.count
+    constant = scaler.var_ <= 10 * np.finfo(np.float64).eps * moments.squares / moments.count
     scaler.scale_ = np.where(constant, 1.0, np.sqrt(scaler.var_))
-    scaler.n_samples_seen_ = told.count
+    scaler.n_samples_seen_ = moments.count
     scaler.n_features_in_ = rows.n_features
     if rows.feature_names is not None:
         scaler.feature_names_in_ = rows.feature_names
     return scaler
-
-
-@dataclass(frozen=True)
-class _Moments:
-    """How many rows there are, and sums over them."""
-
-    count: int
-    sums: FloatArray
-    squares: FloatArray
-
-    def __add__(self, other: "_Moments") -> "_Moments":
-        return _Moments(self.count + other.count, self.sums + other.sums, self.squares + other.squares)
-
-
-class _MomentsFrom:
-    """From a block of rows to its sums of differences from a point, and of their squares."""
-
-    def __init__(self, point: FloatArray) -> None:
-        self._point = point
-
-    def __call__(self, rows: Any, weights: Any = None) -> _Moments:
-        apart = np.asarray(rows, dtype=np.float64) - self._point
-        return _Moments(len(rows), apart.sum(axis=0), (apart**2).sum(axis=0))
 
 
 class _Through:

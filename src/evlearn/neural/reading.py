@@ -9,6 +9,7 @@ from sklearn.svm import OneClassSVM
 from sklearn.utils.random import sample_without_replacement
 
 from evlearn.blocks import Rows
+from evlearn.blocks.moments import Moments, MomentsFrom
 from evlearn.cluster.base import with_seed
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import REMOTE, check_choice
@@ -122,23 +123,6 @@ def take(rows: Rows, indices: IntArray) -> FloatArray:
     return found
 
 
-class _Moments:
-    """From a block of rows to how many they are, their sum and their sum of squares, from a given point.
-
-    Rows that are farther than `limit` from the point in a feature do not count.
-    """
-
-    def __init__(self, point: FloatArray, limit: float) -> None:
-        self._point, self._limit = point, limit
-
-    def __call__(self, rows: FloatArray, weights: Any = None) -> tuple[int, FloatArray, FloatArray]:
-        with np.errstate(over="ignore"):
-            apart = np.asarray(rows, dtype=np.float64) - self._point
-            near = np.abs(apart).max(axis=1) <= self._limit
-        apart = apart if near.all() else apart[near]
-        return len(apart), apart.sum(axis=0), (apart**2).sum(axis=0)
-
-
 def _moments(rows: Rows, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
     """The mean of rows as the user has them, and their deviation; a few that are remote do not count."""
     few = np.asarray(rows.take(np.arange(0, len(rows), -(-len(rows) // _MIDDLE_ROWS))), dtype=np.float64)
@@ -149,9 +133,7 @@ def _moments(rows: Rows, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
     unit = float(np.median(sizes[sizes > 0])) if sizes.any() else np.inf
     point = few[np.flatnonzero(sizes <= REMOTE * unit)[0]]
     for limit in (REMOTE * unit, np.inf):
-        counts, sums, squares = zip(*rows.map(_Moments(point, limit), n_jobs=n_jobs), strict=True)
-        if (n := sum(counts)) >= 0.95 * len(rows):
+        found: Moments = rows.add(MomentsFrom(point, limit), n_jobs=n_jobs)
+        if found.count >= 0.95 * len(rows):
             break
-    apart = np.sum(sums, axis=0) / n
-    variance = np.maximum(np.sum(squares, axis=0) / n - apart**2, 0)
-    return np.asarray(apart + point), np.sqrt(variance)
+    return np.asarray(found.mean + point), np.sqrt(found.variance)

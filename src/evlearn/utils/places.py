@@ -68,7 +68,7 @@ class Place:
         return bool(self._kind == need_pyarrow().fs.FileType.File)
 
     def open(self, mode: str = "rb") -> Any:
-        """Open the file to read."""
+        """Open the file to read, which is the only mode."""
         return self.filesystem.open_input_file(self.path)
 
     def read_bytes(self) -> bytes:

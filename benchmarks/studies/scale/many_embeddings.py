@@ -1,0 +1,91 @@
+"""Ten million embeddings: ``python -m benchmarks.studies.scale.many_embeddings [--rows N ...] [--write]``.
+
+ECM with 200 clusters of 300 features on a Dask cluster of two processes, which make the rows and hold them: time,
+CPU and memory of a million and of ten million rows (12 GB), and how they grow. About twenty minutes on two cores,
+and 16 GB of memory.
+"""
+
+import os
+import time
+import warnings
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+
+from benchmarks.common import command_line, record
+from benchmarks.common.big_data import sample
+from benchmarks.common.watching import Watch
+from evlearn.blocks import open_rows
+from evlearn.cluster import ECM
+
+FEATURES, CLUSTERS, ITERATIONS = 300, 200, 5
+ROWS, CHUNK = (10**6, 10**7), 50_000
+
+
+def rows_of(number):
+    return sample(number, CHUNK, FEATURES, CLUSTERS)[0]
+
+
+def collection(n_rows):
+    """A Dask array that workers make of nothing but numbers."""
+    import dask.array as da
+    from dask import delayed
+
+    make = delayed(rows_of, pure=True)
+    return da.concatenate(
+        [da.from_delayed(make(k), (CHUNK, FEATURES), dtype=np.float32) for k in range(n_rows // CHUNK)]
+    )
+
+
+def measure(n_rows):
+    """One size: a start, some iterations, and the labels of all rows."""
+    from distributed import Client, LocalCluster
+
+    start = time.perf_counter()
+    load = round(os.getloadavg()[0], 1)  # other work makes elapsed seconds long, and CPU seconds a little
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
+        Client(cluster),
+        Watch() as watch,
+    ):
+        watch.lap("start", since=start)
+        with open_rows(collection(n_rows)) as rows:
+            assert len(rows) == n_rows
+            watch.lap("rows")
+            model = ECM(CLUSTERS, max_iter=ITERATIONS, tol=0, store_masses=False, random_state=0).fit(rows)
+            watch.lap("fit")
+            labels = np.asarray(model.predict(rows))
+            watch.lap("labels")
+    truth = np.concatenate([sample(k, CHUNK, FEATURES, CLUSTERS)[1] for k in range(4)])
+    near = truth >= 0
+    return {
+        "rows": n_rows,
+        "load_before": load,
+        "laps": watch.laps,
+        "peak_bytes": watch.peak,
+        "iterations": int(model.n_iter_),
+        "focal_sets": len(model.focal_sets_),
+        "ari": round(float(adjusted_rand_score(truth[near], labels[: len(truth)][near])), 4),
+    }
+
+
+def main():
+    parser = command_line.parser(__doc__)
+    parser.add_argument("--rows", type=lambda text: int(float(text)), nargs="+", default=ROWS)
+    parser.add_argument("--write", action="store_true", help="write to the record")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    runs = []
+    for n_rows in arguments.rows:
+        runs.append(measure(n_rows))
+        print(runs[-1], flush=True)
+    if arguments.write:
+        found = {"features": FEATURES, "clusters": CLUSTERS, "runs": runs}
+        record.write("scale_many_embeddings", found, ("dask", "distributed"))
+
+
+if __name__ == "__main__":
+    main()
