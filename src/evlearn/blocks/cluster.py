@@ -88,15 +88,20 @@ class Cluster:
                 before, done = done, sum(future.done() for future in futures)
                 idle = _LOOK if done > before else idle + _LOOK
                 workers = self._states()
-            if idle >= _PATIENCE and workers.keys() <= {"paused"}:
+            standing = workers.keys() <= {"paused"}
+            if idle >= _PATIENCE and standing:
                 told = f"its workers are {_listed(workers)}" if workers else "it has no workers"
                 raise RuntimeError(
                     f"the Dask cluster has done nothing for {idle} seconds: {told}. A paused worker has used up "
                     "its memory: give the workers more of it, or the data in smaller parts. With checkpoint=... a "
                     "fit goes on where it was."
                 )
-            logging.getLogger("evlearn").warning(
-                "Waiting for the Dask cluster: no result for %d seconds; workers: %s.", idle, _listed(workers)
+            # A pass over large blocks may well take longer than a look.
+            logging.getLogger("evlearn").log(
+                logging.WARNING if standing or idle >= _PATIENCE else logging.INFO,
+                "Waiting for the Dask cluster: no result for %d seconds; workers: %s.",
+                idle,
+                _listed(workers),
             )
 
     def homes(self, parts: Iterable[int]) -> list[str] | None:
