@@ -1,6 +1,7 @@
 """How the documentation is built; `make docs` builds it, offline and without warnings."""
 
 import importlib.metadata
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +13,9 @@ import example_times
 import gallery_order
 import other_projects
 import record_pages
+
+# Workers of a Dask cluster may take long to start on a busy machine.
+os.environ.setdefault("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "300s")
 
 project = "evidential-learn"
 copyright = "The evidential-learn developers"

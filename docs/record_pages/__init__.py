@@ -12,7 +12,7 @@ from pathlib import Path
 
 PAGES = (
     *("reproduction", "peers", "answers", "images", "coverage"),
-    *("raw_tables", "classifiers", "scale", "robustness"),
+    *("raw_tables", "classifiers", "scale", "robustness", "landing"),
 )
 ROOT = Path(__file__).resolve().parents[2]
 
