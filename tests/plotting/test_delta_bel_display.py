@@ -53,9 +53,9 @@ def test_axes_and_title_say_what_is_seen(graph):
     display = DeltaBelDisplay.from_delta_bel(graph)
     assert "Bel" in display.ax_.get_xlabel()
     assert "δ" in display.ax_.get_ylabel()
-    assert display.ax_.get_title() == "δ-Bel graph: 4 peaks among 400 samples"
+    assert display.ax_.get_title() == "δ-Bel graph: 4 peaks marked among 400 samples"
     one = DeltaBelDisplay.from_delta_bel(graph, n_peaks=1)
-    assert one.ax_.get_title() == "δ-Bel graph: 1 peak among 400 samples"
+    assert one.ax_.get_title() == "δ-Bel graph: 1 peak marked among 400 samples"
 
 
 def test_all_objects_and_numbers_are_inside_the_axes(graph):

@@ -76,7 +76,7 @@ class DeltaBelDisplay:
     >>> X, y = make_fourclass(400, random_state=0)
     >>> display = DeltaBelDisplay.from_data(X, n_neighbors=50)
     >>> display.ax_.get_title()
-    'δ-Bel graph: 4 peaks among 400 samples'
+    'δ-Bel graph: 4 peaks marked among 400 samples'
     >>> plt.close(display.figure_)
     """
 
@@ -247,7 +247,7 @@ class DeltaBelDisplay:
 
     def _set_frame(self) -> None:
         n_peaks = len(self.peaks)
-        title = f"δ-Bel graph: {n_peaks} peak{'s' if n_peaks > 1 else ''} among {len(self.bel):,} samples"
+        title = f"δ-Bel graph: {n_peaks} peak{'s' if n_peaks > 1 else ''} marked among {len(self.bel):,} samples"
         if len(self.drawn_) + n_peaks < len(self.bel):
             title += f"\nA subset: {len(self.drawn_):,} of {len(self.bel) - n_peaks:,} other samples"
         low, high = float(self.bel.min()), float(self.bel.max())

@@ -14,7 +14,7 @@ from evlearn.plotting.names import shortened
 _MARKER_AREA = 36.0
 
 
-def draw_legend(ax: Axes, handles: Sequence[Line2D], title: str, *, crowded: bool) -> Legend:
+def draw_legend(ax: Axes, handles: Sequence[Any], title: str, *, crowded: bool) -> Legend:
     """A legend beside the axes, or on them where no layout makes room beside them."""
     # Beside the axes if a layout makes room there, as in a figure of our own; else a neighbour may be there.
     if ax.figure.get_layout_engine() is not None:

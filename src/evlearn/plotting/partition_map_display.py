@@ -164,7 +164,7 @@ class PartitionMapDisplay:
             ylim=(middle[1] - reach, middle[1] + reach),
             aspect="equal",
             xlabel="distance: 1 - credal Rand index",
-            title="Partitions that resemble each other are near",
+            title="Near: alike. Dark: leaves much open.",
         )
 
 

@@ -24,6 +24,7 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import partition_of, predicts_masses, split_pipeline
 from evlearn.plotting import palette
 from evlearn.plotting.axes import open_axes
+from evlearn.plotting.legends import draw_legend
 from evlearn.plotting.names import shortened
 from evlearn.utils.typing import EstimatorLike, FloatArray
 
@@ -258,7 +259,7 @@ class RiskCoverageDisplay:
         """
         self.ax_: Axes
         self.figure_: Figure | SubFigure
-        self.ax_, self.figure_ = open_axes(ax)
+        self.ax_, self.figure_ = open_axes(ax, width=8.4 if legend else 6.4)
         number = sum(line.get_gid() == _GID for line in self.ax_.lines)
         look: dict[str, Any] = {"color": palette.cluster_shade(number)}
         error = float(self.curve.risk[-1])
@@ -279,8 +280,12 @@ class RiskCoverageDisplay:
         share = "all samples" if generalized else "those that are kept"
         self.ax_.set(xlabel="share of samples kept, least doubt first", ylabel=f"errors, as a share of {share}")
         self.ax_.set_xlim(0, 1.02)
-        self.legend_: Legend | None = self.ax_.legend(fontsize="small") if legend else None
+        self.legend_: Legend | None = self._draw_legend() if legend else None
         return self
+
+    def _draw_legend(self) -> Legend:
+        handles, _ = self.ax_.get_legend_handles_labels()
+        return draw_legend(self.ax_, handles, "", crowded=False)
 
     def _draw(self, coverage: FloatArray, kept: FloatArray, generalized: bool, **look: Any) -> Line2D:
         """A curve; within ties the errors that are kept grow evenly, so that their share is no straight line."""
