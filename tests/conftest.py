@@ -17,7 +17,14 @@ SHARED = folder()
 MISSING = "EVLEARN_REFERENCE names no folder with"
 
 #: What is skipped in a whole run with all reference files, and why. CI fails when there is more.
-EXPECTED_SKIPS = {"ray is not installed": 2, "pyspark is not installed": 1, "no browser is installed": 7}
+EXPECTED_SKIPS = {
+    "ray is not installed": 2,
+    "pyspark is not installed": 1,
+    "no browser is installed": 7,
+    # Data of the case studies.
+    "scanpy is not installed": 2,
+    "seglearn is not installed": 2,
+}
 #: Skipped by scikit-learn once for each estimator that it checks; we promise nothing about it.
 OF_SCIKIT_LEARN = "SCIPY_ARRAY_API is not set: not checking array_api input"
 

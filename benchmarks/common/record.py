@@ -53,7 +53,7 @@ def command():
 
 
 def write(name, found, packages=()):
-    """Write a study's results; `name` begins with reproduction, peers, answers, scale, robustness or mutants."""
+    """Write the results; `name` begins with reproduction, peers, answers, case, scale, robustness or mutants."""
     facts = {
         "command": command(),
         "date": datetime.date.today().isoformat(),

@@ -1,4 +1,4 @@
-"""Tables and pictures of the pages under ``docs/record``, made of ``benchmarks/results`` when the pages are built.
+"""Tables and pictures of the record and of the case studies, made of ``benchmarks/results`` when pages are built.
 
 There is a module for each page. Its function ``parts(read)`` takes the function that reads a file of results, and
 gives what the page includes: texts in reStructuredText and Matplotlib figures, by name. Text NAME of page PAGE is
@@ -12,7 +12,7 @@ from pathlib import Path
 
 PAGES = (
     *("reproduction", "peers", "answers", "images", "coverage"),
-    *("raw_tables", "classifiers", "scale", "robustness", "landing"),
+    *("raw_tables", "classifiers", "scale", "robustness", "landing", "cases"),
 )
 ROOT = Path(__file__).resolve().parents[2]
 

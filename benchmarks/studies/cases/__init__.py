@@ -1,0 +1,1 @@
+"""Case studies on real data: a question, what an error and a look cost, and what each method decides."""

@@ -1,0 +1,122 @@
+"""The case studies: short versions run, pages agree with the results, and the code that they show works."""
+
+import importlib
+import re
+import textwrap
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.common import record
+from benchmarks.studies.cases import decisions
+from benchmarks.studies.cases.decisions import CASES
+
+DOCS = Path(__file__).parents[2] / "docs"
+#: What makes a short version of each case.
+SHORT = {
+    "biopsies": {"seeds": 2, "chosen": ("k-means", "CCM")},
+    "cells": {
+        "repeats": 1,
+        "chosen": ("logistic regression", "evidential forest"),
+        "left_out": ["CD19+ B"],
+    },
+    "brain": {"resolution": 4, "chosen": ("Gaussian mixture", "SECM")},
+    "languages": {"seeds": 2, "chosen": ("spectral", "EVCLUS")},
+    "sensors": {"orders": 1, "chosen": ("logistic regression", "evidential forest"), "arriving": 2},
+}
+
+
+@pytest.fixture
+def need():
+    """Skip a case whose packages are missing, by the name of the first."""
+
+    def check(name, *more):
+        for package in (*CASES[name], *more):
+            if find_spec(package) is None:  # the data are enough: its own needs may be missing
+                pytest.skip(f"{package} is not installed")
+
+    return check
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """What the pages include."""
+    monkeypatch.syspath_prepend(DOCS)
+    pages = importlib.import_module("record_pages")
+    return importlib.import_module("record_pages.cases").parts(pages.read)
+
+
+def test_intervals_hold_the_mean_and_become_points_for_one_value():
+    found = decisions.interval([1.0, 2.0, 3.0])
+    assert found == {"mean": 2.0, "low": -0.4841, "high": 4.4841}
+    assert decisions.interval([1.5]) == {"mean": 1.5, "low": 1.5, "high": 1.5}
+
+
+def test_somebody_looks_at_the_largest_doubts():
+    assert decisions.looked_at([0.1, 0.9, 0.5, 0.5], 0.5).tolist() == [False, True, True, False]
+
+
+def test_acts_cost_least_on_average():
+    losses = np.array([[5.0, 0, 0.5], [0, 1, 0.5]])
+    assert decisions.acts_of_probabilities(np.array([[0.05, 0.95], [0.2, 0.8], [0.9, 0.1]]), losses).tolist() == [
+        0,
+        2,
+        1,
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CASES)
+def test_a_short_version_gives_figures_of_the_same_kind(name, need):
+    need(name)
+    found = importlib.import_module(f"benchmarks.studies.cases.{name}").study(**SHORT[name])
+    known = record.read(f"case_{name}")
+    assert found["costs"] == known["costs"]
+    for one, figures in leaves(found["methods"]):
+        if one in dict(leaves(known["methods"])):
+            assert set(figures) == set(dict(leaves(known["methods"]))[one])
+    assert all(np.isfinite(each["mean"]) for _, figures in leaves(found["methods"]) for each in figures.values())
+
+
+def leaves(methods, before=()):
+    """Methods and their figures, in however many parts."""
+    for name, each in methods.items():
+        if all("mean" in one for one in each.values()):
+            yield (*before, name), each
+        else:
+            yield from leaves(each, (*before, name))
+
+
+def test_somebody_who_looks_at_more_leaves_fewer_errors():
+    for curve in record.read("case_biopsies")["curves"].values():
+        assert (np.diff(curve) <= 0).all()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_page_includes_what_is_made_of_the_results(name, made):
+    page = (DOCS / "case_studies" / f"{name}.rst").read_text()
+    included = re.findall(r"generated/cases_(\w+)\.(inc|svg)", page)
+    assert {one for one, _ in included} == {one for one in made if one.startswith(f"{name}_")}
+    for one, kind in included:
+        assert isinstance(made[one], str) == (kind == "inc")
+
+
+def test_the_overview_names_every_case(made):
+    page = (DOCS / "case_studies" / "index.rst").read_text()
+    for name in CASES:
+        assert f"\n   {name}\n" in page
+        assert f"<{name}>`" in made["outcomes"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CASES)
+def test_the_code_of_a_page_runs(name, need, capsys):
+    need(name, *(["anndata"] if name == "cells" else []))
+    page = (DOCS / "case_studies" / f"{name}.rst").read_text()
+    (block,) = re.findall(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", page, flags=re.MULTILINE)
+    exec(compile(textwrap.dedent(block), f"{name}.rst", "exec"), {})
+    assert capsys.readouterr().out
