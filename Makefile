@@ -11,6 +11,7 @@ check: lint types layers test-all docs build
 lint:
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+	$(PYTHON) docs/check_words.py
 
 types:
 	$(PYTHON) -m mypy

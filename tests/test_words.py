@@ -1,7 +1,8 @@
 """One word for a thing: what has the same name in two estimators is described in the same words; plain English."""
 
+import importlib.util
 import inspect
-import re
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 
@@ -53,55 +54,42 @@ def test_every_exception_is_one():
     assert {name for name in OWN_WORDS if len(FOUND.get(name, ())) < 2} == set()
 
 
-#: Phrases that read as translated, each with a sentence it was found in and what to write instead.
-TRANSLATED = [
-    (r"\btake (CCM|ECM|EVCLUS|BPEC|CECM|RECM|it (if|for)|another method)\b", "Take ECM if ...", "use"),
-    (r"(, |; |: |\. )take ``", "If clusters are long, take ``metric``.", "use"),
-    (r"\b(is|are) told (in|about|by|of)\b", "What is new is told in the changelog.", "see ..., or: ... lists"),
-    (r"\btells? (how|what|who|which|all|more|of)\b", "The page tells how to choose.", "explains, shows, says"),
-    (r"\bwhat was taken\b", "alpha_ tells what was taken.", "the value used"),
-    (r"\bin the manner of scikit-learn\b", "It works in the manner of scikit-learn.", "with scikit-learn's API"),
-    (
-        r"\b(estimator|classifier|clusterer|transformer|mixture|forest|metric)s? of scikit-learn\b(?!')",
-        "It is an estimator of scikit-learn.",
-        "a scikit-learn estimator",
-    ),
-    (r"\bnetworks? of PyTorch\b", "Any network of PyTorch will do.", "any PyTorch network"),
-    (r"\b(frame|frames) of (pandas|polars|Spark)\b", "A frame of pandas is read.", "a pandas frame"),
-    (
-        r"\b(metric|network|function|functions|start|numbers|parameters) of (your|its|their) own\b",
-        "Give a network of your own.",
-        "your own network",
-    ),
-    (r"\bmust be had\b", "A label, since a label must be had.", "because it must return a label"),
-    (r"\bis yours to choose\b", "n_clusters is yours to choose.", "you choose"),
-    (r"\bwho is (sure|torn|an outlier)\b", "It shows who is sure.", "which samples are sure"),
-    (r"\b(tears?|tearing) (nobody|no|few|fewer|more|still)\b", "It tears fewer.", "fewer are torn"),
-    (r"\bnobody is (sure|torn)\b", "With 2 nobody is sure.", "no sample is sure"),
-    (r"\bhand(s|ed)? on\b", "A pipeline hands on y.", "passes on"),
-    (r"\banew\b", "Weights are drawn anew.", "again"),
-    (r"\bas a rule\b", "That is enough as a rule.", "usually"),
-    (r"\bmelt together\b", "Clusters melt together.", "merge"),
-    (r"\bit shall\b", "It shall hold.", "should"),
-    (r"\bsearch of neighbours\b", "The search of neighbours is exact.", "the neighbour search"),
-    (r"\b(?-i:Differences) to\b", "Differences to R", "Differences from"),
-    (r"\bthe irises\b", "Twenty pairs of the irises.", "the Iris data"),
-    (r"\bhalf way\b", "A sample half way between two clusters.", "halfway"),
-    (r"\bfrom zero on\b", "How it works, from zero on.", "from scratch"),
-    (
-        r"\bonly once (it is|they are) whole\b",
-        "Files have their names only once they are whole.",
-        "are written atomically",
-    ),
-]
-PAGES = [ROOT / "README.md", ROOT / "docs/index.rst", *sorted((ROOT / "docs/guide").glob("*.rst"))]
+CHECK_WORDS = ROOT / "docs" / "check_words.py"
 
 
-@pytest.mark.parametrize(("pattern", "sentence", "better"), TRANSLATED)
-def test_no_page_has_a_phrase_that_reads_as_translated(pattern, sentence, better):
-    phrase = re.compile(pattern.replace(" ", r"\s+"), flags=re.IGNORECASE)
-    assert phrase.search(sentence)
-    for page in PAGES:
-        prose = re.sub(r"^ *(>>>|\.\.\.|\$) .*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-        found = phrase.search(prose)
-        assert found is None, f"{page.name}: {found[0]!r}; write {better!r} or the like"
+@pytest.fixture(scope="module")
+def checker():
+    specification = importlib.util.spec_from_file_location("check_words", CHECK_WORDS)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("phrase", tomllib.loads((ROOT / "docs" / "words.toml").read_text())["phrase"])
+def test_every_listed_phrase_is_found_in_its_example(checker, phrase):
+    found = [fault for _, fault in checker.faults(checker.prose_of_page(phrase["example"]))]
+    assert any(phrase["instead"] in fault for fault in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("A good page.\n\nIt tells how\nto choose.\n", [2]),
+        (".. code-block:: text\n\n   It tells how.\n\nWell.\n", []),
+        (">>> print('tells how')\n", []),
+        (f"{'word ' * 60}.\n", [0]),
+    ],
+)
+def test_phrases_and_long_sentences_are_found_in_pages_and_not_in_code(checker, text, lines):
+    assert [line for line, _ in checker.faults(checker.prose_of_page(text))] == lines
+
+
+def test_docstrings_and_texts_of_examples_are_read_and_code_is_not(checker):
+    program = (
+        '"""A title."""\n\ndef f():\n    """It tells how."""\n    return "tells how"\n\n# %%\n# This tells what.\n'
+    )
+    assert sorted(line for line, _ in checker.faults(checker.prose_of_program(program))) == [3, 7]
+
+
+def test_make_lint_looks_for_them():
+    assert "docs/check_words.py" in (ROOT / "Makefile").read_text()

@@ -3,7 +3,7 @@ The masses behind a logistic regression
 =======================================
 
 A logistic regression says 0.5 in two different situations: where nothing speaks for either class, and where much
-speaks for both. `~evlearn.classify.masses_from_linear` tells them apart. It takes a fitted model of scikit-learn
+speaks for both. `~evlearn.classify.masses_from_linear` tells them apart. It takes a fitted scikit-learn model
 as it is, and its plausibilities are in proportion to the probabilities of the model.
 """
 

@@ -3,7 +3,7 @@ A table as it is
 ================
 
 344 penguins of three species: four measurements, the island, the sex, and gaps. One pipeline goes from the table
-to clusters, and says who is torn.
+to clusters, and says which penguins are torn.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ table = penguins.drop(columns=["species", "year"])
 print(table.head())
 
 # %%
-# The encoder chooses scales, makes features of categories, keeps gaps, and tells what it did. The sex is left out:
+# The encoder chooses scales, makes features of categories, keeps gaps, and says what it did. The sex is left out:
 # it divides every species, and we look for kinds of penguins.
 model = make_pipeline(TableEncoder(drop=["sex"]), ECM(3, random_state=0)).fit(table)
 print(model[0].describe())

@@ -27,7 +27,7 @@ display.ax_.set_aspect("equal")
 plt.show()
 
 # %%
-# Masses tell more. Here is `~evlearn.cluster.ECM`, with one picture for each kind of set: a cluster, two clusters,
+# Masses say more. Here is `~evlearn.cluster.ECM`, with one picture for each kind of set: a cluster, two clusters,
 # all of them, and none. Two clusters have their mass between them, all three in the middle, and the empty set
 # around everything: the further a sample is from all prototypes, the more it looks like an outlier.
 

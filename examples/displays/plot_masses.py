@@ -2,7 +2,7 @@
 Masses, doubts, and how the fit went
 ====================================
 
-Three pictures that need no features: the masses of each sample, who is torn between which clusters, and how
+Three pictures that need no features: the masses of each sample, which samples are torn between which clusters, and how
 the objective fell.
 """
 

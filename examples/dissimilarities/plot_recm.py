@@ -68,7 +68,7 @@ print(
 # %%
 # RECM thinks of dissimilarities as distances between points that nobody sees. Jaccard's are no distances between
 # points, but their square roots are. So the matrix holds *squared* distances, and ``squared_input`` says so. With
-# ``nonmetric="shift"``, ``shift_`` tells how far a matrix is from distances of points; 0 means that it holds such.
+# ``nonmetric="shift"``, ``shift_`` says how far a matrix is from distances of points; 0 means that it holds such.
 
 for squared in (False, True):
     tried = RECM(
@@ -185,7 +185,7 @@ axes.set_yticks(range(len(shown)), shown)
 plt.show()
 
 # %%
-# Prototypes are weighted means of animals. The largest weights tell who is typical.
+# Prototypes are weighted means of animals. The typical ones have the largest weights.
 
 for kind, weights in zip(kinds, model.prototype_weights_[order], strict=True):
     typical = np.argsort(-weights, kind="stable")[:3]

@@ -5,7 +5,7 @@ BootClus: doubt that can be checked
 A mixture model gives each pair of samples a probability of being in the same cluster. How far can it be trusted?
 `~evlearn.cluster.BootClus` fits the model again to many resamples of the data and looks how much the probability
 wavers. The result promises something that can be checked: for about 90 % of all pairs the true probability lies
-between belief and plausibility. Here data are generated, so that the truth is known. :doc:`/guide/bootclus` tells
+between belief and plausibility. Here data are generated, so that the truth is known. :doc:`/guide/bootclus` explains
 how to read the intervals, and when the promise fails.
 """
 

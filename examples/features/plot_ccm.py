@@ -97,5 +97,5 @@ plt.show()
 # %%
 # So why not always CCM? A sample halfway between two clusters is at no distance from their set in ECM, and gives
 # it all its mass. In CCM it is nearly as far from the set as from either cluster: fewer samples are torn, and less
-# clearly, and on a long bridge they may become outliers. CCM is the one to try first; take ECM if you want to see
+# clearly, and on a long bridge they may become outliers. CCM is the one to try first; use ECM if you want to see
 # all samples between clusters.

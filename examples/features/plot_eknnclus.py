@@ -55,7 +55,7 @@ for ax, passes in zip(axes, (0, 1, 2, model.n_iter_), strict=True):
 plt.show()
 
 # %%
-# The masses tell who is sure. Between two clusters neighbours disagree, and there is mass on both.
+# The masses say which samples are sure. Between two clusters neighbours disagree, and there is mass on both.
 
 figure, ax = plt.subplots(figsize=(9, 5.5), layout="constrained")
 CredalPartitionDisplay.from_partition(model.credal_partition_, X, ax=ax)

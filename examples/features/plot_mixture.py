@@ -25,7 +25,7 @@ X = centres[y] + (turns[y] @ points[:, :, None])[:, :, 0]
 
 # %%
 # Three clusters of one shape, in different sizes and orientations: in the language of the models, VEV. All models
-# are tried with one to six components. BIC has the sign of scikit-learn: lower is better.
+# are tried with one to six components. BIC has scikit-learn's sign: lower is better.
 
 search = ParsimoniousGaussianMixture(range(1, 7), random_state=0).fit(X)
 print(f"{search.model_} with {search.n_components_} components, BIC {search.bic_:.1f}")

@@ -3,7 +3,7 @@ NN-EVCLUS: a convolutional network for digits
 =============================================
 
 Images are not good rows: shifted by a pixel, the same digit is another row. Convolutional networks know about
-neighbouring pixels. `~evlearn.neural.NNEVCLUS` trains any network of PyTorch, so here is a small convolutional one
+neighbouring pixels. `~evlearn.neural.NNEVCLUS` trains any PyTorch network, so here is a small convolutional one
 beside a plain one. Both learn from a thousand images, of which a hundred have labels.
 """
 

@@ -80,7 +80,7 @@ for axes, (name, given) in zip(grid, cases.items(), strict=True):
 plt.show()
 
 # %%
-# Masses tell more than labels. Samples in constraints become surer than their distances make them, and the others
+# Masses say more than labels. Samples in constraints become surer than their distances make them, and the others
 # follow the prototypes. Ten constraints were enough for nearly all of the 200 samples:
 
 for name, given in constraints.items():

@@ -33,7 +33,7 @@ for ax, (name, X) in zip(axes, data.items(), strict=True):
 plt.show()
 
 # %%
-# Average nonspecificity tells how much a partition leaves open. With too few clusters, samples lie between
+# Average nonspecificity says how much a partition leaves open. With too few clusters, samples lie between
 # centres; with too many, they are torn between neighbours. So the smallest value is suggested. We ask ECM
 # twice: with parameters chosen for the first data set, and with ``alpha=1``. All else is as in
 # the paper; the defaults find four in the first two data sets.
@@ -91,7 +91,7 @@ axes[1].set(title="no clusters", ylim=(0, 0.7))
 plt.show()
 
 # %%
-# What to do, then? `~evlearn.model_selection.select_n_clusters` asks samples of the data and tells how many of
+# What to do, then? `~evlearn.model_selection.select_n_clusters` asks samples of the data and says how many of
 # them agree (see :doc:`/guide/model_selection`). Try several parameters, and trust a number that stays. Look at
 # the partition: many samples that are torn between the same two clusters say that these may be one. And ask in
 # another way: the δ-Bel graph needs no fit (see :doc:`/guide/belief_peaks`). It finds the four clusters also

@@ -3,7 +3,7 @@ How many clusters? A vote, and how sure it is
 =============================================
 
 `~evlearn.model_selection.select_n_clusters` draws samples of the data and lets each choose a number of clusters.
-The number that most of them chose is suggested, and the share of samples that agree tells how far to rely on it.
+The number that most of them chose is suggested, and the share of samples that agree says how far to rely on it.
 This example shows the recommended vote, all criteria beside each other, with clusters and without, and a scan over
 another parameter.
 """

@@ -3,7 +3,7 @@ Figures of the Bootclus paper
 =============================
 
 :cite:t:`denoeux2020bootclus` introduces Bootclus, and explains credal partitions and pairs of samples on the way.
-These are its figures about ECM and EVCLUS, and of Bootclus on the irises. Its figures about calibration are in
+These are its figures about ECM and EVCLUS, and of Bootclus on the Iris data. Its figures about calibration are in
 :doc:`/gallery/features/plot_bootclus`, and those about cells in :doc:`/gallery/papers/plot_gvhd`.
 """
 
@@ -74,8 +74,8 @@ for axes, name in zip(grid, ("2a", "2d"), strict=True):
 plt.show()
 
 # %%
-# Figures 12 and 13: Bootclus on the irises
-# -----------------------------------------
+# Figures 12 and 13: Bootclus on the Iris data
+# --------------------------------------------
 #
 # 150 flowers of three species, two of which overlap. A mixture of three ellipsoids is fitted to a thousand
 # resamples, and belief and plausibility of *the same cluster* approximate the bounds of confidence intervals.
@@ -148,8 +148,8 @@ def confusion(partition):
 confusion(bootclus)
 
 # %%
-# Figure 14: ECM on the irises
-# ----------------------------
+# Figure 14: ECM on the Iris data
+# -------------------------------
 #
 # As in the paper, a first fit finds the two clusters that are neighbours, and a second one may say that a flower
 # is torn between these. The paper: ECM finds a "much more imprecise" partition than Bootclus, with 16 versicolor
@@ -176,8 +176,8 @@ plt.show()
 confusion(ecm)
 
 # %%
-# Figure 15: EVCLUS on the irises
-# -------------------------------
+# Figure 15: EVCLUS on the Iris data
+# ----------------------------------
 #
 # The features are standardised, and each flower is compared with 50 others. The paper: four outliers, and
 # "roughly the same number of correctly classified samples as ECM, but 16 misclassified" (Table 8). Ours shows

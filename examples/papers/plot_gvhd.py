@@ -62,7 +62,7 @@ X = cells.iloc[np.random.default_rng(0).choice(len(cells), 1000, replace=False)]
 # How many populations?
 # ---------------------
 #
-# Fourteen models, with two to ten clusters each (Figure 19 of the paper). BIC has the sign of scikit-learn here:
+# Fourteen models, with two to ten clusters each (Figure 19 of the paper). BIC has scikit-learn's sign here:
 # lower is better. The paper finds VVV, ellipsoids that have nothing in common, with seven clusters. Ours: VVV has
 # seven clusters, too, but VVE, ellipsoids with common axes, is a little better, and has eight. Our EM reaches
 # better likelihoods of this model than mclust does on irises (:doc:`/guide/mixture`), which may be why. Another
@@ -135,7 +135,7 @@ figure.suptitle("Figure 21: sure and torn cells")
 plt.show()
 
 # %%
-# Who is torn between which populations:
+# How many cells are torn between which populations:
 
 DoubtDisplay.from_estimator(model)
 plt.show()

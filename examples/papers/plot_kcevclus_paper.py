@@ -139,7 +139,7 @@ plt.show()
 # 2000 samples. Instead of all distances, k of each sample are used. The paper: k between 200 and 500 "yields
 # similar solutions" as all distances (Figure 5a, with 2000 constraints; ours hardly changes from k = 50 on), and
 # more constraints are better (Figure 5b, with k = 200), up to an index of about 0.88. Ours has 0.85 at the end.
-# Figure 9a is about constraints that are handed on to K neighbouring pairs. With 500 constraints and K = 5, the
+# Figure 9a is about constraints that are passed on to K neighbouring pairs. With 500 constraints and K = 5, the
 # index of the paper goes from 0.5 to 0.8, as much as 1500 constraints reach without. Ours goes from 0.44 to 0.77,
 # which is what 1500 reach. We have two draws of constraints where the paper has ten runs.
 

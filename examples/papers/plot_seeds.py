@@ -4,7 +4,7 @@ Seeds of wheat: many partitions on one map, and combined
 
 The lecture of 2017 on evidential clustering compares hard, fuzzy and evidential partitions of 210 seeds of wheat
 (Kama, Rosa and Canadian, seven features) on one map, and combines them :cite:p:`denoeux2018comparing`. Here is
-the same with the methods of this library and of scikit-learn; rough c-means and fuzzy c-medoids are not among
+the same with methods from this library and from scikit-learn; rough c-means and fuzzy c-medoids are not among
 them.
 
 The data are not ours to give away. They are the Seeds data of the UCI repository: put ``seeds.csv``, with seven

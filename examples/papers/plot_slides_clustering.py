@@ -215,7 +215,7 @@ plt.show()
 #
 # EVCLUS on 10,000 samples, with k distances of each sample instead of all. "There is usually some redundancy in a
 # dissimilarity matrix": about 50 distances are enough for these data. The slides also show computing times; those
-# belong into a benchmark.
+# belong in a benchmark.
 
 X, y = make_fourclass(10000, random_state=0)
 ks = [5, 10, 20, 50, 100]

@@ -2,7 +2,7 @@
 Saying much, or saying nothing wrong
 ====================================
 
-A partition may be wrong, or leave open what it does not know. Two numbers tell how much of both: consistency with
+A partition may be wrong, or leave open what it does not know. Two numbers measure both: consistency with
 the true classes, which falls with every pair of samples that is said wrongly, and nonspecificity, which grows with
 every pair of which nothing is said. `~evlearn.plotting.DominanceDisplay` draws one against the other.
 """

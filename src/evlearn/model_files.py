@@ -66,7 +66,7 @@ def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
     ----------
     estimator : object
         A fitted estimator of evlearn; or a pipeline, also with a ``ColumnTransformer``, of imputers, scalers,
-        encoders, ``PCA`` and ``TruncatedSVD`` of scikit-learn, transformers of ours, and one of these at its end.
+        encoders, scikit-learn's ``PCA`` and ``TruncatedSVD``, our transformers, and one of these at its end.
         Of a search such as ``GridSearchCV``, the best estimator is written.
     path : str or path
         The file, or a URL, which ends in ``.json``. An older file is replaced. If there are arrays of more than

@@ -49,7 +49,7 @@ class ActiveClustering(BaseEstimator):
         A sample that so many questions were about is not chosen again; questions in which it stands for a cluster
         do not count.
     n_neighbors : int, default=5
-        Answers, and what follows from them, are handed on to so many of the nearest pairs, see
+        Answers, and what follows from them, are passed on to so many of the nearest pairs, see
         `PairwiseConstraints.expand`; 0 for none.
     closed_world : bool, default=False
         Whether there are no clusters but those of the estimator. Then a sample that is apart from all clusters

@@ -309,7 +309,7 @@ class ReviewAnswers:
         return CredalPartition.from_rough(self.candidates, cluster_names=self.cluster_names)
 
     def applied_to(self, partition: CredalPartition) -> CredalPartition:
-        """The same result, with what persons said in the place of what was computed.
+        """The same result, with what persons said instead of what was computed.
 
         Parameters
         ----------

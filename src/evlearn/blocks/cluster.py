@@ -77,7 +77,7 @@ class Cluster:
         return reduce(add, self.results([future for group in groups for future in group]))
 
     def wait(self, futures: list[Any]) -> None:
-        """Wait for results. A cluster that stands still is an error, and one that is slow is told of."""
+        """Wait for results. A cluster that stands still is an error, and one that is slow is reported."""
         wait = sys.modules["distributed"].wait
         idle, done = 0, -1
         while True:

@@ -41,7 +41,7 @@ def open_rows(
     X : array-like, path, dask collection or iterable of arrays
         Rows: an array, a memory map, a pandas or polars frame; the path or URL of a Parquet file or of a folder of
         them, a pattern such as ``"table/*.parquet"``, or a list of such; a Dask array or DataFrame; a stream of
-        Arrow (a relation of DuckDB, a lazy frame of polars, a dataset or reader of pyarrow); or something that
+        Arrow (a relation of DuckDB, a polars lazy frame, a dataset or reader of pyarrow); or something that
         gives array after array, each with some of the rows.
     columns : list of str or None, default=None
         The columns that are features; None means all but `key` and `weight`. A column of lists, all of one length,

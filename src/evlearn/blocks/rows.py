@@ -148,11 +148,11 @@ class Rows(ABC):
         """Remove temporary files."""
 
     def through(self, transformer: EstimatorLike) -> "Rows":
-        """These rows as a transformer of scikit-learn makes them, block by block.
+        """These rows as a scikit-learn transformer makes them, block by block.
 
         Parameters
         ----------
-        transformer : transformer of scikit-learn
+        transformer : scikit-learn transformer
             A fitted transformer that treats each sample by itself, such as a scaler, or a pipeline of several.
 
         Returns

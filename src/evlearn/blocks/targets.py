@@ -75,7 +75,7 @@ class MemoryTarget(Target):
 
 
 class NpyTarget(Target):
-    """A NumPy file, which is read back as a memory map. It has its name only once it is whole."""
+    """A NumPy file, which is read back as a memory map. It gets its name when it is complete."""
 
     def __init__(self, path: str | os.PathLike[str], shape: tuple[int, ...], dtype: Any) -> None:
         self._path = check_folder(path)
@@ -102,7 +102,7 @@ class NpyTarget(Target):
 
 
 class ParquetTarget(Target):
-    """A folder of Parquet files, one for each block. It has its name only once it is whole."""
+    """A folder of Parquet files, one for each block. It gets its name when it is complete."""
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[str]) -> None:
         self._path = check_folder(path)

@@ -1,4 +1,4 @@
-"""Rows that pass through a transformer of scikit-learn, block by block, and a scaler that is fitted in blocks."""
+"""Rows that pass through a scikit-learn transformer, block by block, and a scaler that is fitted in blocks."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -20,7 +20,7 @@ class ThroughRows(Rows):
     ----------
     rows : Rows
         The others.
-    transformer : transformer of scikit-learn
+    transformer : scikit-learn transformer
         A fitted transformer that treats each sample by itself.
     """
 
@@ -66,7 +66,7 @@ class ThroughRows(Rows):
 
 
 def fit_scaler(rows: Rows, *, n_jobs: int | None = None) -> StandardScaler:
-    """A scaler of scikit-learn that brings all features to mean 0 and deviation 1, fitted in one pass over blocks.
+    """A scikit-learn scaler that brings all features to mean 0 and deviation 1, fitted in one pass over blocks.
 
     The rows are of any size. Use it for the rows with `Rows.through`, and for new samples as usual: a pipeline of
     the scaler and the fitted model takes, and stores, what any pipeline does.

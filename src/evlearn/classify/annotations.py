@@ -36,12 +36,12 @@ class Annotations:
     Parameters
     ----------
     table : data frame or dict of columns
-        The answers; a frame of pandas, polars or pyarrow.
+        The answers; a pandas, polars or pyarrow frame.
     classes : sequence, default=None
         The classes, in order. None takes those that occur, sorted.
     sample : str, default="sample"
         The name of the column of samples. A wide table may have one too; without it, samples have the index of a
-        frame of pandas, or are numbered.
+        pandas frame, or are numbered.
     annotator : str, default="annotator"
         The name of the column of annotators. Without it, all answers are those of one.
     answer : str, default="answer"
@@ -63,7 +63,7 @@ class Annotations:
 
     See Also
     --------
-    evlearn.CredalPartition : What classifiers take in the place of labels.
+    evlearn.CredalPartition : What classifiers take instead of labels.
     evlearn.active.ActiveLabelling : Which sample to ask about next.
 
     References
@@ -163,7 +163,7 @@ class Annotations:
         Returns
         -------
         CredalPartition
-            A mass function for each sample, to be given to the fit of a classifier in the place of y.
+            A mass function for each sample, to be given to the fit of a classifier instead of y.
         """
         check_choice("rule", rule, ("dempster", "average"))
         trusted = self._confidences * self._trust(reliabilities)[self._annotators]

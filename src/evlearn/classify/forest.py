@@ -89,7 +89,7 @@ class EvidentialForestClassifier(EvidentialClassifier):
     See Also
     --------
     masses_from_forest : The masses of a forest that you have already.
-    EvidentialKNNClassifier : Neighbours in the place of leaves.
+    EvidentialKNNClassifier : Neighbours instead of leaves.
 
     Notes
     -----
@@ -259,14 +259,14 @@ class _Choice(NamedTuple):
 def masses_from_forest(
     forest: ClassifierLike, X: ArrayLike, *, prior_strength: float = 0.5, n_witnesses: float = 1.0
 ) -> CredalPartition:
-    """The mass functions behind the probabilities of a forest of scikit-learn.
+    """The mass functions behind the probabilities of a scikit-learn forest.
 
     Each leaf says the shares of classes among its training samples, and leaves a part open because these are few.
     The trees say the mean of that.
 
     Parameters
     ----------
-    forest : fitted classifier of scikit-learn
+    forest : fitted scikit-learn classifier
         A `~sklearn.ensemble.RandomForestClassifier` or `~sklearn.ensemble.ExtraTreesClassifier`, alone or at the
         end of a pipeline.
     X : array-like of shape (n_samples, n_features)

@@ -51,7 +51,7 @@ class FusionClassifier(EvidentialClassifier):
     Parameters
     ----------
     estimators : list of (str, estimator)
-        The members, with a name for each: evidential classifiers, classifiers of scikit-learn with
+        The members, with a name for each: evidential classifiers, scikit-learn classifiers with
         ``predict_proba``, or pipelines that end in one. Clones of them are fitted.
     discounting : {"contextual", "plain"} or None, default="contextual"
         Whether members have a reliability for each class, one for all classes, or are believed wholly.

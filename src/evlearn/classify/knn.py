@@ -70,7 +70,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     tol : float, default=1e-6
         Ten iterations that together lower the error by less than this share of it are the last.
     n_jobs : int or None, default=None
-        Threads for the search of neighbours. The result does not depend on it.
+        Threads for the neighbour search. The result does not depend on it.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ class Leaves:
 
     @classmethod
     def of(cls, trees: Sequence[Any], n_sets: int, prior_strength: float, smallest: float = 0) -> "Leaves":
-        """Of fitted trees of scikit-learn, whose last values are shares of sets, in any unit, or of classes only.
+        """Of fitted scikit-learn trees, whose last values are shares of sets, in any unit, or of classes only.
 
         Nodes with less than the `smallest` weight are not divided.
         """
@@ -101,7 +101,7 @@ class Leaves:
 
 @dataclass(frozen=True)
 class _Tree:
-    """One tree, with numbers of its own, and the shares and weights of its leaves."""
+    """One tree, with its own numbers, and the shares and weights of its leaves."""
 
     features: IntArray
     thresholds: FloatArray

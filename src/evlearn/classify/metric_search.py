@@ -1,4 +1,4 @@
-"""Nearest neighbours by the search of scikit-learn, for sparse rows and other metrics, and by given distances."""
+"""Nearest neighbours by scikit-learn's search, for sparse rows and other metrics, and by given distances."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,7 +58,7 @@ class MetricSearch:
 
 
 def plain_rows(rows: Any) -> Any:
-    """Rows as all metrics of scikit-learn take them: sparse ones with indices of 32 bits."""
+    """Rows as all scikit-learn metrics take them: sparse ones with indices of 32 bits."""
     if not isinstance(rows, SparseBlock):
         return rows
     matrix = rows.matrix

@@ -2,7 +2,7 @@ r"""Weights of evidence: what the features of a linear model say for and against
 
 A feature j with the weight :math:`w_{jk}` for class k is a simple mass function: for the class if the weight is
 positive, against it if it is negative. Dempster's rule puts them together, and the plausibilities of the classes
-are then proportional to the probabilities of the model. The masses tell what probabilities hide: whether there is
+are then proportional to the probabilities of the model. The masses show what probabilities hide: whether there is
 little evidence, or much that disagrees.
 """
 
@@ -44,7 +44,7 @@ def masses_from_linear(
 
     Parameters
     ----------
-    estimator : fitted classifier of scikit-learn
+    estimator : fitted scikit-learn classifier
         A `~sklearn.linear_model.LogisticRegression`, a `~sklearn.neural_network.MLPClassifier`, or another model
         whose probabilities are the softmax of linear scores, alone or at the end of a pipeline.
     X : array-like of shape (n_samples, n_features)
@@ -149,7 +149,7 @@ def evidence_from_weights(
 ) -> LayerEvidence:
     """What the features of a network's last layer say: masses, weights of evidence, and their conflict.
 
-    Take it for any network that ends in a linear layer and a softmax, or a sigmoid, whatever it was trained with.
+    Use it for any network that ends in a linear layer and a softmax, or a sigmoid, whatever it was trained with.
     Every feature that enters this layer is a piece of evidence for or against each class.
 
     Parameters
@@ -175,7 +175,7 @@ def evidence_from_weights(
 
     See Also
     --------
-    masses_from_linear : The masses of models of scikit-learn, in one step.
+    masses_from_linear : The masses of scikit-learn models, in one step.
 
     References
     ----------

@@ -296,7 +296,7 @@ def _choose_number(
 def _fit(
     estimator: Any, usable: _Usable, chunks: Callable[[], Iterator[Chunk]], options: Namespace, progress: Progress
 ) -> bool:
-    """Fit, tell what it warns of, and return whether it ended too early."""
+    """Fit, report its warnings, and return whether it ended too early."""
     given = {}
     if options.constraints is not None:
         names = [name for chunk in chunks() for name in chunk.take(usable.complete(chunk)).names]
@@ -332,7 +332,7 @@ def _gathered(blocks: Iterator[FloatArray]) -> Iterator[Any]:
 
 
 class _Told:
-    """What is told of all rows: a file of masses, a report, and how many are sure."""
+    """What is said about all rows: a file of masses, a report, and how many are sure."""
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ UNKNOWN = "unknown"
 
 
 def _plain_columns(columns: dict[str, Any], partition: CredalPartition, level: float) -> dict[str, Any]:
-    """The same with names that spreadsheets and databases take: mass_0_1 for {0,1}, and 0|1 for who is torn."""
+    """The same with names that spreadsheets and databases take: mass_0_1 for {0,1}, and 0|1 for torn samples."""
     sets, frame = partition.focal_sets, partition.focal_sets.frame
     found = {name: columns[name] for name in ("cluster", "assignment", "doubt")}
     found["assignment"] = _plain_assignments(partition.verdict(level).candidates, frame)
@@ -142,7 +142,7 @@ class Nowhere:
 
 @contextmanager
 def open_writer(path: str | None, form: Form, *, screen: bool, keep_formulas: bool = False) -> Iterator[Writer]:
-    """A writer to a file, which has its name only once it is whole."""
+    """A writer to a file, which has its name when it is complete."""
     if path is None:
         yield CsvWriter(sys.stdout, form, keep_formulas=keep_formulas) if screen else Nowhere()
     elif Path(path).suffix.lower() in (".parquet", ".pq"):

@@ -25,7 +25,7 @@ class ConformalClusterer(EvidentialClusterer):
 
     The clusterer is fitted to all samples, and again and again to two random halves of them, whose clusters are
     matched. The label that one half gives to a sample plays the truth for the other half, which has not seen that
-    sample. How strange such labels are tells which clusters must be in a set, so that it contains the label of a
+    sample. How strange such labels are says which clusters must be in a set, so that it contains the label of a
     replication in 90 % of all cases, or whatever `coverage` asks for.
 
     A sample with one cluster in its set is sure, one with several is torn between them, and one with none is an
@@ -34,7 +34,7 @@ class ConformalClusterer(EvidentialClusterer):
     Parameters
     ----------
     estimator : estimator
-        A clusterer or mixture, ours or one of scikit-learn, or a pipeline that ends in one. Clones of it are
+        A clusterer or mixture, ours or scikit-learn's, or a pipeline that ends in one. Clones of it are
         fitted. For clusterers that cannot predict, such as `sklearn.cluster.HDBSCAN`, neighbours speak.
     coverage : float, default=0.9
         How often a set should contain the cluster that a replication gives to a sample; above 0, and below one
@@ -51,7 +51,7 @@ class ConformalClusterer(EvidentialClusterer):
         The share of ordinary samples that may be called outliers, from 0 (nobody is) to 0.25. With n samples,
         nobody can be called an outlier at a level below 1 / n.
     n_neighbors : int, default=10
-        How many neighbours tell how far a sample is from the others, and speak for clusterers that cannot predict.
+        How many neighbours say how far a sample is from the others, and speak for clusterers that cannot predict.
     random_state : int, RandomState instance or None, default=None
         The seed, for results that can be repeated; also for clusterers that have none of their own.
     n_jobs : int or None, default=None

@@ -39,7 +39,7 @@ class UnseenClassDetector(EvidentialClassifier):
     Parameters
     ----------
     estimator : classifier or None, default=None
-        A classifier with probabilities, ours or one of scikit-learn, or a pipeline that ends in one. Clones of it
+        A classifier with probabilities, ours or scikit-learn's, or a pipeline that ends in one. Clones of it
         are fitted. None: an `EvidentialForestClassifier` with whole trees, without witnesses and reach.
     false_alarm_rate : float, default=0.05
         The share of samples of known classes that may be taken for unseen ones.

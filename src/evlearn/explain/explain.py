@@ -34,12 +34,12 @@ def explain_clusters(
     """Say in sentences what makes each cluster different, and why samples are torn between clusters.
 
     Every sample counts for a cluster by its degree of membership, and outliers hardly count at all. A feature is
-    told by how far the cluster is from all others, whatever its units: see `Difference`.
+    rated by how far the cluster is from all others, whatever its units: see `Difference`.
 
     Parameters
     ----------
     clustering : CredalPartition or fitted estimator
-        What was found: a partition, a clusterer of evlearn or of scikit-learn, or a pipeline that ends in one.
+        What was found: a partition, an evlearn or scikit-learn clusterer, or a pipeline that ends in one.
     X : pandas, polars or pyarrow table, dict of columns, or array-like of shape (n_samples, n_columns)
         The samples as people know them: numbers in their units, categories, yes and no, dates, and gaps. For an
         estimator, the table that it takes; for a partition, any table with a row for each of its samples.
@@ -48,7 +48,7 @@ def explain_clusters(
     level : float, default=0.6
         The belief from which on a sample is sure, see `evlearn.CredalPartition.verdict`.
     n_features : int, default=5
-        The most differences that are told of a cluster.
+        The most differences shown for a cluster.
     n_samples : int, default=3
         How many typical samples, and how many at the border, are named for each cluster.
 

@@ -1,4 +1,4 @@
-"""What is told about a clustering: its clusters, and the samples that a person should look at."""
+"""What is said about a clustering: its clusters, and the samples that a person should look at."""
 
 import importlib
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Explanation:
     partition : CredalPartition
         What is known of each sample.
     verdict : Verdict
-        Who is sure, torn or an outlier.
+        Which samples are sure, torn or outliers.
     clusters : tuple of ClusterProfile
         What each cluster is.
     columns : tuple of object

@@ -42,7 +42,7 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         How sharply a pair that is on the right side of one is told from a pair that is not.
     n_init : int, default=1
         How many times to start; the best result is kept. The first start goes where the loss falls fastest, and
-        the others are random. Where all constraints can be met, the first is as a rule the best for other samples.
+        the others are random. Where all constraints can be met, the first is usually the best for other samples.
     max_iter : int, default=1000
         The largest number of iterations.
     tol : float, default=1e-3

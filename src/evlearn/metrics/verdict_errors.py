@@ -24,7 +24,7 @@ class VerdictErrors:
     n_outliers : int
         How many samples are outliers.
     sure_error : float
-        The share of errors among the sure, judged by the most plausible cluster or class; NaN if nobody is sure.
+        The share of errors among the sure, judged by the most plausible cluster or class; NaN if there are none.
     torn_error : float
         The share of errors among the torn, judged in the same way.
     outlier_error : float

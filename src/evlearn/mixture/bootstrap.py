@@ -250,7 +250,7 @@ def _refitted(estimator: Any, X: FloatArray, random: np.random.RandomState) -> A
 
 
 def _from_here(mixture: Any) -> Any:
-    """A mixture of scikit-learn that starts where this one ended, if it can; else one that starts as it did."""
+    """A scikit-learn mixture that starts where this one ended, if it can; else one that starts as it did."""
     again = clone(mixture)
     known = again.get_params()
     starts = {"weights_init": "weights_", "means_init": "means_", "precisions_init": "precisions_"}

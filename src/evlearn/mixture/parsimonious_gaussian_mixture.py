@@ -91,7 +91,7 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
     n_parameters_ : int
         The number of free parameters.
     bic_ : float
-        The Bayesian information criterion of the result, ``nu * log(n) - 2 * l``, in the sign of scikit-learn:
+        The Bayesian information criterion of the result, ``nu * log(n) - 2 * l``, with scikit-learn's sign:
         lower is better. R's mclust gives the negative, and there higher is better.
     bic_table_ : ndarray of shape (n_models, n_numbers)
         The criterion of all models with all numbers of components, in the same sign; infinite where a model

@@ -76,7 +76,7 @@ def least_variances(X: FloatArray, starts: Sequence[FloatArray], share: float) -
 
 
 def bic(log_likelihood: float, model: str, mixture: Mixture, n_samples: int) -> float:
-    """The Bayesian information criterion, in the sign of scikit-learn: lower is better."""
+    """The Bayesian information criterion, with scikit-learn's sign: lower is better."""
     return float(n_free_parameters(model, *mixture.means.shape) * np.log(n_samples) - 2 * log_likelihood)
 
 

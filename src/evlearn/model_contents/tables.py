@@ -64,7 +64,7 @@ def _column(where: str, value: Any) -> None:
 
 
 def _agree_on_columns(estimator: Any) -> list[str]:
-    """The columns that features come from, if all that is told of columns agrees."""
+    """The columns that features come from, if all that is known of columns agrees."""
     names = [one["column"] for one in estimator.columns_]
     known = estimator.__dict__.get("feature_names_in_")
     if len(names) != estimator.n_features_in_ or len(set(names)) != len(names):

@@ -36,7 +36,7 @@ def cross_val_mass(
     Parameters
     ----------
     estimator : estimator
-        A classifier or clusterer, ours or one of scikit-learn, or a pipeline that ends in one. It stays as it is.
+        A classifier or clusterer, ours or scikit-learn's, or a pipeline that ends in one. It stays as it is.
     X : array-like
         The samples, or dissimilarities between them.
     y : array-like of shape (n_samples,) or None, default=None

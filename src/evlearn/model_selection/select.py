@@ -41,12 +41,12 @@ def select_n_clusters(
     """How many clusters there are, and how sure that is.
 
     Subsamples of the data are drawn, and each chooses a number. The number that most of them chose is suggested;
-    the share of subsamples that chose it tells how far to rely on it.
+    the share of subsamples that chose it says how far to rely on it.
 
     Parameters
     ----------
     estimator : estimator
-        The clusterer, or the mixture, for which a number is looked for: ours, or one of scikit-learn; also at the
+        The clusterer, or the mixture, for which a number is looked for: ours or scikit-learn's; also at the
         end of a pipeline, whose other steps are fitted once to all samples. Clones are fitted; it stays as it is.
     X : array-like or whatever its ``fit`` takes
         The data, or dissimilarities. An iterator can be read only once and is refused.

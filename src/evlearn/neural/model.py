@@ -23,7 +23,7 @@ class NeuralModel:
     Attributes
     ----------
     reader : Reader
-        What the network is told about a row.
+        What the network sees of a row.
     network : EvidentialNetwork
         The network.
     focal_sets : FocalSets

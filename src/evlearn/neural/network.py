@@ -60,7 +60,7 @@ def layers(n_inputs: int, hidden_layer_sizes: Sequence[int], n_outputs: int) -> 
 
 
 def draw_weights(network: nn.Module) -> None:
-    """Draw all weights anew: those of linear and convolutional layers as the paper does."""
+    """Draw all weights again: those of linear and convolutional layers as the paper does."""
     for part in network.modules():
         reset: Any = getattr(part, "reset_parameters", None)
         if isinstance(part, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)):

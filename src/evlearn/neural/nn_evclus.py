@@ -61,9 +61,9 @@ class NNEVCLUS(RowwiseClusterer):
     r"""Evidential clustering with a neural network: the more alike two samples, the less their masses conflict.
 
     The loss is that of `evlearn.cluster.EVCLUS`, but masses are what a network makes of the features. It
-    therefore predicts at once, learns from any number of rows, takes labels and constraints, and any network of
-    PyTorch can be trained in this way, a convolutional one for images. With an outlier model, rows unlike the
-    training set get mass on the empty set.
+    therefore predicts at once, learns from any number of rows, takes labels and constraints, and any
+    PyTorch network can be trained in this way, a convolutional one for images. With an outlier model, rows unlike
+    the training set get mass on the empty set.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ class NNEVCLUS(RowwiseClusterer):
         For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
     network : None, sequence of int or torch.nn.Module, default=None
         The sizes of hidden layers with ReLU; None means one layer with one and a half times as many units as there
-        are focal sets. Or a network of your own, from rows of inputs to one number for each focal set, or
-        `network_` of another fit. It is copied, and its weights are drawn anew unless `init` is "given".
+        are focal sets. Or your own network, from rows of inputs to one number for each focal set, or
+        `network_` of another fit. It is copied, and its weights are drawn again unless `init` is "given".
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.

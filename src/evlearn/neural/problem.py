@@ -21,7 +21,7 @@ class Problem:
     rows : Rows
         The training set.
     reader : Reader
-        What the network is told about a row.
+        What the network sees of a row.
     dissimilarity : Dissimilarity
         How unlike samples are.
     transform : Transform

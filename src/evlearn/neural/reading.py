@@ -1,4 +1,4 @@
-"""How rows are read: what a network is told about them, and how some of them are taken."""
+"""How rows are read: what a network sees of them, and how some of them are taken."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +22,7 @@ _LOST = 1e-10  # of the largest: a component that is rounding
 
 @dataclass(frozen=True)
 class Reader:
-    """What a network is told about a row.
+    """What a network sees of a row.
 
     Attributes
     ----------

@@ -241,7 +241,7 @@ class CredalPartition:
         rule : {"plausibility", "belief", "pignistic"}, default="plausibility"
             Take the cluster with the largest plausibility, degree of belief, or pignistic probability.
         outlier_label : int or None, default=None
-            The label of samples that belong to no cluster, see `outliers`; -1 is what clusterers of scikit-learn
+            The label of samples that belong to no cluster, see `outliers`; -1 is what scikit-learn clusterers
             give to noise. None gives outliers their best cluster too.
 
         Returns

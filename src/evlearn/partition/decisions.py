@@ -13,7 +13,7 @@ from evlearn.utils.typing import IntArray
 def called_by_class(
     decisions: IntArray, classes: npt.NDArray[Any], *, refused: Sequence[Any], unknown: Sequence[Any]
 ) -> npt.NDArray[Any]:
-    """Classes in the place of their positions, and labels in the place of `REFUSED` and `UNKNOWN`.
+    """Classes instead of their positions, and labels instead of `REFUSED` and `UNKNOWN`.
 
     `refused` and `unknown` hold a label each, or nothing where that decision was not allowed. The type of the
     result depends on the labels and not on what was decided: text or numbers if all are, and objects otherwise.

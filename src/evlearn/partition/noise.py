@@ -28,7 +28,7 @@ def from_hdbscan(clusterer: Any, X: ArrayLike, *, n_neighbors: int = 10) -> Cred
     Parameters
     ----------
     clusterer : fitted estimator or array-like of int of shape (n_samples,)
-        HDBSCAN of scikit-learn or of the package hdbscan, or any other that has ``labels_`` with noise below 0; or
+        HDBSCAN from scikit-learn or hdbscan, or any other that has ``labels_`` with noise below 0; or
         such labels, for example the topics of BERTopic.
     X : array-like of shape (n_samples, n_features)
         The samples that it was fitted to, or the embeddings of documents; compared by Euclidean distances.

@@ -14,7 +14,7 @@ from evlearn.utils.typing import BoolArray, EstimatorLike
 def predict_mass(estimator: EstimatorLike, X: ArrayLike) -> CredalPartition:
     """The mass functions of samples, from an estimator or from a pipeline that ends in one.
 
-    A pipeline of scikit-learn hides ``predict_mass`` of its last step. This function lets the other steps
+    A scikit-learn pipeline hides ``predict_mass`` of its last step. This function lets the other steps
     transform the samples first.
 
     Parameters

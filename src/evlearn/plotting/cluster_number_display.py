@@ -168,7 +168,7 @@ class ClusterNumberDisplay:
         ----------
         estimator : estimator
             With a parameter ``n_clusters``, of evlearn or scikit-learn, also at the end of a pipeline. Clones are
-            fitted; it stays as it is. Where it has a ``masses_file``, each fit writes it anew.
+            fitted; it stays as it is. Where it has a ``masses_file``, each fit writes it again.
         X : array-like or whatever its ``fit`` takes
             The data, or dissimilarities. An iterator can be read only once and is refused.
         n_clusters : iterable of int, default=range(2, 9)
@@ -176,7 +176,7 @@ class ClusterNumberDisplay:
         criterion : str, default="nonspecificity"
             "nonspecificity": the average nonspecificity of the partition, of which the smallest is suggested.
             "objective": what the method minimises. As it falls with every cluster more, the elbow is suggested,
-            see `from_values`. The others are those of `evlearn.model_selection.select_n_clusters`, which tells how
+            see `from_values`. The others are those of `evlearn.model_selection.select_n_clusters`, which says how
             far to rely on them too; draw what it gives with `from_selection`.
         fit_params : mapping or None, default=None
             More arguments of ``fit``, such as constraints.

@@ -122,9 +122,9 @@ class DeltaBelDisplay:
         q : float or None, default=0.9
             The quantile of a sample's distances to its neighbours that is its scale.
         metric : str or callable, default="euclidean"
-            "precomputed" for a square matrix of dissimilarities, or another metric of scikit-learn.
+            "precomputed" for a square matrix of dissimilarities, or another scikit-learn metric.
         n_jobs : int or None, default=None
-            Threads for the search of neighbours.
+            Threads for the neighbour search.
         n_peaks : int or "auto", default="auto"
             How many peaks to mark; see `evlearn.cluster.DeltaBel.peaks`, also for the next two.
         min_bel : float or None, default=None

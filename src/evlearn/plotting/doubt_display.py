@@ -1,4 +1,4 @@
-"""Who is torn between which clusters: a matrix with a row and a column for each cluster."""
+"""Which samples are torn between which clusters: a matrix with a row and a column for each cluster."""
 
 from __future__ import annotations
 

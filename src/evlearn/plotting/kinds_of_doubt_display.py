@@ -25,7 +25,7 @@ _LOOKS: dict[str, tuple[str, str, float]] = {
 
 
 class KindsOfDoubtDisplay:
-    """Samples in the plane: who is sure, and where the doubt about all others comes from.
+    """Samples in the plane: which are sure, and where the doubt about the others comes from.
 
     Make it with `from_estimator`; the constructor takes what it has computed.
 

@@ -1,4 +1,4 @@
-"""The picture of a credal partition: who is sure, torn, or an outlier, and how far clusters may reach."""
+"""The picture of a credal partition: which samples are sure, torn or outliers, and how far clusters may reach."""
 
 from __future__ import annotations
 

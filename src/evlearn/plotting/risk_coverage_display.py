@@ -113,7 +113,7 @@ class RiskCoverageDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            Has ``predict_mass``, or ``predict_proba`` as classifiers of scikit-learn; then doubt is one minus the
+            Has ``predict_mass``, or ``predict_proba`` as scikit-learn classifiers; then doubt is one minus the
             largest probability.
         X : array-like or data frame of shape (n_samples, n_features)
             The samples.

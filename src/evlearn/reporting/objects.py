@@ -39,7 +39,7 @@ class Objects:
 
     @property
     def verdict(self) -> Verdict:
-        """Who is sure, torn or an outlier."""
+        """Which samples are sure, torn or outliers."""
         return self.explanation.verdict
 
     @cached_property

@@ -61,7 +61,7 @@ def report(
     Parameters
     ----------
     estimator : fitted estimator or CredalPartition
-        A clusterer of evlearn or of scikit-learn, a `sklearn.pipeline.Pipeline` that ends in one, or a partition.
+        An evlearn or scikit-learn clusterer, a `sklearn.pipeline.Pipeline` that ends in one, or a partition.
     X : pandas, polars or pyarrow table, dict of columns, array-like of shape (n_samples, n_columns), or None
         The samples as people know them: for an estimator, the table that it takes, with the samples of the fit or
         new ones; for a partition, any table with a row for each of its samples, or None. Names of rows and columns

@@ -27,7 +27,7 @@ def whole_or_nothing(
 
     An interruption that the method answers with a result is none that it raises. Values that were learned before
     are put back, not copied: the method makes new ones and changes none of them in place. What is told
-    meanwhile is told in the name of its class.
+    meanwhile is reported in the name of its class.
     """
 
     @wraps(fit)

@@ -16,7 +16,7 @@ from evlearn.utils.places import Place, place_of
 
 @contextmanager
 def replacing(path: str | os.PathLike[str] | Place) -> Iterator[IO[bytes]]:
-    """Open a file to write; it takes its name, and the place of an older file, only once it is whole."""
+    """Open a file to write; it takes its name, and the place of an older file, when it is complete."""
     path = check_folder(path)
     if isinstance(path, Place):
         content = BytesIO()
@@ -42,7 +42,7 @@ def sweep_beside(path: Path) -> None:
 
 
 def make_temporary(path: Path, *, folder: bool = False) -> str:
-    """Make an empty file, or folder, beside the one whose name and place it shall take.
+    """Make an empty file, or folder, beside the one whose name and place it will take.
 
     It has the permissions of the older file, or else those that the system gives to new files of this user. It is
     held until it takes its name or is removed; what a killed process has left there goes first.

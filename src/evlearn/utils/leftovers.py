@@ -25,7 +25,7 @@ class _NoLocksError(Exception):
 def hold(path: str, *, surely: bool = False) -> bool:
     """Lock a file or folder for as long as this process lives; False if another holds it, or has removed it.
 
-    Some disks know no locks. There everybody holds what is theirs, and nobody is sure of what is not.
+    Some disks know no locks. There everybody holds what is theirs, and nobody knows what is not.
     """
     try:
         handle = _locked(path)

@@ -175,7 +175,7 @@ def say(message: str) -> None:
 
 
 class Steps:
-    """Told the steps of descents, it tells how long they take, and can take at most.
+    """Told the steps of descents, it says how long they take, and can take at most.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ class Steps:
 
 
 class Count:
-    """Told how many are done, it tells how many there are; of rows at most once a second, and all at the end.
+    """Told how many are done, it says how many there are; of rows at most once a second, and all at the end.
 
     Parameters
     ----------

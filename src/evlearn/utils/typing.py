@@ -78,7 +78,7 @@ TableLike: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 
 
 class EstimatorLike(Protocol):
-    """An estimator, ours or one of scikit-learn."""
+    """An estimator, ours or scikit-learn's."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters, by name."""

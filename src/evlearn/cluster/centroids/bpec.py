@@ -64,7 +64,7 @@ class BPEC(PrototypeClusterer):
         The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
         takes the distance that 95 of 100 pairs of samples do not exceed.
     metric : {"adaptive", "euclidean"}, default="adaptive"
-        "adaptive": every cluster has a metric of its own, of determinant one, for clusters of different shapes.
+        "adaptive": every cluster has its own metric, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6
         For "adaptive": how much of a round metric is mixed into each. Raise it when there are many features
         and few samples.

@@ -74,7 +74,7 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         The weight of the constraints, at least 0 and below 1; that of the distances is ``1 - xi``. Distances are
         squared and have the unit of the data, so scale the data, or choose the weight for their unit.
     metric : {"euclidean", "adaptive"}, default="euclidean"
-        "adaptive": every cluster has a metric of its own, of determinant one, for clusters of different shapes.
+        "adaptive": every cluster has its own metric, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6
         For "adaptive": how much of a round metric is mixed into each. Raise it when there are many features
         and few samples.

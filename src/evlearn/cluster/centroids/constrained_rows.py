@@ -68,7 +68,7 @@ class ConstrainedRows:
         The samples with a constraint; rows of masses are theirs. Sorted by their features, so that their order
         in the data does not matter.
     penalty : Penalty
-        What unmet constraints cost, with these samples numbered anew.
+        What unmet constraints cost, with these samples renumbered.
     groups : list of (ndarray of int, csr_array, csr_array)
         Rows without a constraint among them, with their must-links and cannot-links to all rows.
     """

@@ -64,7 +64,7 @@ class OnlineClusterer(PrototypeClusterer):
         It goes on from `fit`, or from earlier portions. If there were none, these samples decide where the
         prototypes start, and on what is "auto". A sample of the portions is kept until a hundred times as many
         have come, and looked at whenever they have doubled: if it shows other clusters or distances, all is chosen
-        anew, and clusters may get other numbers. There are no masses afterwards: ask `predict_mass`.
+        again, and clusters may get other numbers. There are no masses afterwards: ask `predict_mass`.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class OnlineClusterer(PrototypeClusterer):
         self._publish_model(first_model(self, state), state.chosen)
 
     def _look_again(self, rows: Rows, weights: FloatArray | None) -> None:
-        """Begin anew if the portions so far, with this one, are not what the first of them promised."""
+        """Begin again if the portions so far, with this one, are not what the first of them promised."""
         young: YoungStream | None = self.__dict__.get("_young")  # older model files have none
         if young is None:
             return

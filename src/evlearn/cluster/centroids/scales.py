@@ -6,7 +6,7 @@ clusters), and :math:`g` the median squared distance of a prototype to the neare
 
 .. math:: \beta=1+0.4\,\frac{2s^2}{g/4+W-s^2},\qquad s^2=W/\nu .
 
-The denominator is the squared distance of a sample half way between two clusters. There masses fall as
+The denominator is the squared distance of a sample halfway between two clusters. There masses fall as
 :math:`d^{-2/(\beta-1)}`, and without the factor 0.4 they would fall as steeply as a Gaussian density of variance
 :math:`s^2` in each direction, whatever the number of features. The factor makes up for the mass on pairs, which is
 caution enough. A fixed exponent knows none of this: with :math:`\beta=2`, masses become equal and prototypes

@@ -70,9 +70,9 @@ class BootClus(RowwiseClusterer):
     covariance_models : "auto", str or list of str, default="auto"
         Covariance models among which that criterion chooses; see `ParsimoniousGaussianMixture`.
     mixture : estimator or None, default=None
-        Another mixture instead of these two: a `ParsimoniousGaussianMixture` with other settings, a mixture of
-        scikit-learn, or any estimator with `fit` and `predict_proba`. Its number of components is the number of
-        clusters.
+        Another mixture instead of these two: a `ParsimoniousGaussianMixture` with other settings, a
+        scikit-learn mixture, or any estimator with `fit` and `predict_proba`. Its number of components is the
+        number of clusters.
     confidence : float, default=0.9
         The share of pairs whose probability the intervals should contain.
     n_bootstrap : int, default=100

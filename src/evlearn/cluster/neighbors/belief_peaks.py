@@ -153,7 +153,7 @@ def delta_bel(
     metric: Metric = "euclidean",
     n_jobs: int | None = None,
 ) -> DeltaBel:
-    """The δ-Bel graph: for each sample, how much its neighbours take it for a centre, and how far the next one is.
+    """The δ-Bel graph: for each sample, how much its neighbours consider it a centre, and how far the next one is.
 
     Centres of clusters have a large belief and a large delta. Their number is a suggestion for ``n_clusters``, and
     they are good starting points for methods with prototypes.
@@ -172,7 +172,7 @@ def delta_bel(
         "precomputed" for a square matrix of dissimilarities, or a metric of `sklearn.neighbors.NearestNeighbors`
         that needs no parameters.
     n_jobs : int or None, default=None
-        Threads for the search of neighbours.
+        Threads for the neighbour search.
 
     Returns
     -------

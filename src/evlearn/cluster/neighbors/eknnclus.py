@@ -42,7 +42,7 @@ class EKNNClus(EvidentialClusterer):
 
     Every sample starts with a label of its own, or a random one. Then samples take turns: each asks its nearest
     neighbours, near ones count more, and it takes the label that has the most support. Labels die out, and when
-    nobody wants to change, those that are left are the clusters. They may have any shape. The mass functions tell
+    nobody wants to change, those that are left are the clusters. They may have any shape. The mass functions say
     how strong the support is: samples between clusters have mass on several of them, and samples whose neighbours
     are far away have mass on the set of all clusters, "could be any".
 
@@ -77,7 +77,7 @@ class EKNNClus(EvidentialClusterer):
     random_state : int, RandomState instance or None, default=None
         The seed, for the order in which samples take turns, and for random labels.
     n_jobs : int or None, default=None
-        Threads for the search of neighbours, and for starts. The result does not depend on it.
+        Threads for the neighbour search, and for starts. The result does not depend on it.
     verbose : int, default=0
         Whether to report progress, pass by pass.
 
@@ -111,7 +111,7 @@ class EKNNClus(EvidentialClusterer):
 
     See Also
     --------
-    delta_bel : Looks for centres of clusters, and tells how many there may be.
+    delta_bel : Looks for centres of clusters, and says how many there may be.
     BPEC : Clusters around such centres.
 
     References

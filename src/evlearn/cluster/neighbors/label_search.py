@@ -65,7 +65,7 @@ class Support:
         return np.asarray(-np.log(-np.expm1(-(relative**self.power))))
 
     def weigh(self, graph: csr_array) -> csr_array:
-        """The graph with weights in the place of distances, and 0 for samples that are their own neighbours."""
+        """The graph with weights instead of distances, and 0 for samples that are their own neighbours."""
         weights = np.empty_like(graph.data)
         for rows in row_blocks(graph.shape[0], _BLOCK_ROWS):
             starts = graph.indptr[rows.start : rows.stop + 1]
@@ -103,7 +103,7 @@ def search_labels(
     r"""Give samples the label that their neighbours give the most weight to, until nothing changes.
 
     The objective is half the sum of the weights of neighbours with the same label. In a symmetric graph, every
-    change increases it; in others, as a rule.
+    change increases it; in others, usually.
     """
     graph = (weights.indptr, weights.indices, weights.data)
     n_labels = int(labels.max()) + 1
@@ -135,7 +135,7 @@ def combine_evidence(weights: csr_array, labels: LabelArray, n_clusters: int) ->
 
 
 def weights_to_masses(table: FloatArray) -> None:
-    r"""Put masses in the place of weights of evidence, by Dempster's rule."""
+    r"""Replace weights of evidence by masses, by Dempster's rule."""
     most = table.max(axis=1, keepdims=True)
     # Divided by the largest power, and without the difference of nearly equal numbers.
     table[:, :-1] = -np.expm1(-table[:, :-1]) * np.exp(table[:, :-1] - most)

@@ -93,7 +93,7 @@ class EVCLUS(RowwiseClusterer):
     loss : {"stress", "mse"}, default="stress"
         Divide the sum of squared differences by that of the squared targets, or by the number of pairs.
     xi : float, default=0.5
-        The weight of constraints, between 0 and 1 as a rule.
+        The weight of constraints, usually between 0 and 1.
     xi_schedule : sequence of float or None, default=None
         The weights of constraints to fit with, one after the other, each from where the last ended. None means 0,
         0.05 and `xi`.
@@ -331,7 +331,7 @@ class EVCLUS(RowwiseClusterer):
         return LandmarkModel(chosen, landmarks, masses, found.focal_sets, found.transform, self.metric)
 
     def stress(self, X: ArrayLike, *, n_pairs: int = 100_000, random_state: RandomSeed = None) -> float:
-        """The stress of the fitted partition on pairs drawn anew: how well it fits pairs that it has not seen.
+        """The stress of the fitted partition on new pairs: how well it fits pairs that it has not seen.
 
         Parameters
         ----------

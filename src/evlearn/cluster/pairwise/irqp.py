@@ -119,7 +119,7 @@ class RunningAverage:
     total : float
         The sum of the last sweep; at first the objective.
     reached : ndarray of shape (1,)
-        Where a sweep tells what rows cost.
+        Where a sweep notes what rows cost.
     value : float, default=1.0
         The average.
     """
@@ -146,7 +146,7 @@ class RunningAverage:
 
 
 def seeded_masses(delta: FloatArray, focal_sets: FocalSets, random: np.random.RandomState) -> FloatArray:
-    """Masses to start from that follow a few samples far apart: nobody is sure, but leans to the nearest seed."""
+    """Masses to start from that follow a few samples far apart: each leans to the nearest seed."""
     n_samples = len(delta)
     seeds = [int(random.randint(n_samples))]
     for _ in range(1, focal_sets.frame_size):
