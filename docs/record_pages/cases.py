@@ -34,12 +34,13 @@ def outcomes(read):
     for case, (ours, found, part, figure) in compared.items():
         methods, won = (found[key] if part is None else found[key][part] for key in ("methods", "gains"))
         best = min(won, key=lambda one: methods[one][figure]["mean"])
-        gain = won[best]
-        verdict = "ours" if gain["low"] > 0 else best if gain["high"] < 0 else "cannot be told apart"
+        beaten = [one for one, gain in won.items() if gain["low"] > 0]
+        ahead = [one for one, gain in won.items() if gain["high"] < 0]
+        shown = [f"{one}: {with_interval(methods[one][figure], 1)}" for one in (ours, best)]
         page = case.split(",")[0]
-        shown = [with_interval(methods[one][figure], 1) for one in (ours, best)]
-        rows.append([f":doc:`{case} <{page}>`", f"{ours}: {shown[0]}", f"{best}: {shown[1]}", verdict])
-    return table(["case", "what the guide advises", "best of the others", "lower, beyond chance"], rows)
+        rows.append([f":doc:`{case} <{page}>`", *shown, ", ".join(beaten) or "none", ", ".join(ahead) or "none"])
+    header = ["case", "what the guide advises", "best of the others", "beats", "is beaten by"]
+    return table(header, rows)
 
 
 def biopsies(read):

@@ -120,3 +120,60 @@ def test_the_code_of_a_page_runs(name, need, capsys):
     (block,) = re.findall(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", page, flags=re.MULTILINE)
     exec(compile(textwrap.dedent(block), f"{name}.rst", "exec"), {})
     assert capsys.readouterr().out
+
+
+def mean(name, method, figure):
+    return record.read(f"case_{name}")["methods"][method][figure]["mean"]
+
+
+def is_open(one):
+    """Whether an interval holds zero."""
+    return one["low"] < 0 < one["high"]
+
+
+@pytest.mark.parametrize("name", ["biopsies", "brain"])
+def test_who_looks_at_a_tenth_removes_two_fifths_of_the_errors(name):
+    for method in record.read(f"case_{name}")["methods"]:
+        if method != "hdbscan":
+            assert mean(name, method, "errors_left") <= 0.6 * mean(name, method, "errors"), method
+
+
+def test_biopsies_are_what_the_page_says():
+    found = record.read("case_biopsies")
+    assert found["gains"]["Gaussian mixture"]["high"] < 0
+    late = [place for place, share in enumerate(found["shares"]) if share >= 0.18]
+    for method in ("CCM", "ECM", "CredalEnsemble", "fuzzy c-means"):
+        assert all(found["curves"][method][one] < found["curves"]["Gaussian mixture"][one] for one in late)
+
+
+def test_cells_are_what_the_page_says():
+    found = record.read("case_cells")
+    for method in found["methods"]:
+        assert mean("cells", method, "wrong") < 0.5 * mean("cells", method, "always_a_type")
+    assert all(found["gains"][one]["high"] < 0 for one in ("calibrated forest", "logistic regression"))
+    by_type = found["found_by_type"]
+    assert all(by_type[one]["unseen-class detector"] > 70 for one in ("CD19+ B", "CD56+ NK", "CD34+"))
+    assert max(share for one in ("CD14+ Monocyte", "Dendritic") for share in by_type[one].values()) < 5
+    assert all(is_open(one) for one in found["new_gains"].values())
+
+
+def test_the_brain_is_what_the_page_says():
+    found = record.read("case_brain")
+    assert min(found["methods"], key=lambda one: mean("brain", one, "errors")) == "SECM"
+    assert max(found["methods"], key=lambda one: mean("brain", one, "mixed_found")) == "SECM"
+    assert is_open(found["gains"]["Gaussian mixture, smoothed"])
+    assert 30 < found["mixed"] < 33
+
+
+def test_languages_are_what_the_page_says():
+    found = record.read("case_languages")
+    assert min(found["methods"], key=lambda one: mean("languages", one, "cost")) == "spectral"
+    assert is_open(found["gains"]["hdbscan"])
+    assert is_open(found["gains_of_recm"]["hdbscan"])
+
+
+def test_sensors_are_what_the_page_says():
+    found = record.read("case_sensors")
+    assert all(is_open(found["gains"][one]) for one in ("calibrated forest", "logistic regression"))
+    assert mean("sensors", "calibrated forest", "looks") > 50
+    assert mean("sensors", "evidential forest", "looks") < 30
