@@ -1,5 +1,6 @@
 """What all evidential classifiers promise: scikit-learn's contract, decisions, ignorance far away, bad data."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -335,3 +336,15 @@ def test_neighbours_with_noisy_labels_are_less_sure_and_more_often_right_than_in
     assert ours.score(X[300:], y[300:]) > theirs.score(X[300:], y[300:]) + 0.05
     sure = [(model.predict_mass(X[300:]).masses[:, 1:3].max(axis=1) > 0.9).sum() for model in (ours, theirs)]
     assert sure[0] < 0.8 * sure[1]
+
+
+def test_the_summary_of_a_classifier_speaks_of_classes_also_of_some_samples_and_of_copies():
+    X, y = load_iris(return_X_y=True)
+    told = EvidentialKNNClassifier().fit(X, y).predict_mass(X)
+    assert "3 classes" in repr(told)
+    for partition in (told, told[:100], told.normalize(), told.rename(sample_names=range(150)), copy.copy(told)):
+        text = str(partition.summary())
+        assert "3 classes\n" in text
+        assert text.endswith("or more in one class")
+        assert "cluster" not in text
+    assert "3 classes" in str(told[:75].summary() + told[75:].summary())

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from evlearn.belief import FocalSets
 from evlearn.classify.commonalities import masses_of_logs
 from evlearn.partition import CredalPartition
+from evlearn.partition.credal_partition import of_classes
 from evlearn.preprocessing.reading import split_columns
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray, TableLike
 from evlearn.utils.validation import check_choice, check_real
@@ -230,7 +231,7 @@ class Annotations:
     def _named(self, masses: FloatArray, sets: FocalSets, wanted: Any) -> CredalPartition:
         if wanted is None:
             numbered = list(self.samples) == list(range(len(self.samples)))
-            return CredalPartition(masses, sets, None if numbered else self.samples, validate=False)
+            return of_classes(CredalPartition(masses, sets, None if numbered else self.samples, validate=False))
         places = {one: k for k, one in enumerate(self.samples)}
         chosen = np.array([places.get(one, -1) for one in wanted], dtype=np.intp)
         if places and (chosen < 0).all():
@@ -238,7 +239,7 @@ class Annotations:
         of_wanted: FloatArray = np.zeros((len(chosen), len(sets)))
         of_wanted[:, -1] = 1
         of_wanted[chosen >= 0] = masses[chosen[chosen >= 0]]
-        return CredalPartition(of_wanted, sets, wanted, validate=False)
+        return of_classes(CredalPartition(of_wanted, sets, wanted, validate=False))
 
 
 class _Rows(NamedTuple):

@@ -16,6 +16,7 @@ from evlearn.classify.labels import Labels, check_same_samples, read_labels
 from evlearn.cluster.gaps import partition_with_gaps
 from evlearn.mixture.gaps import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
+from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import with_names_of
 from evlearn.partition.predictions import decide
 from evlearn.utils.chunks import row_blocks
@@ -60,7 +61,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         numbers = self._read(X, reset=False)
         with one_blas_thread():
             found = partition_with_gaps(numbers, self._assign, self.focal_sets_, self._known_gaps)
-        return with_names_of(X, found)
+        return with_names_of(X, of_classes(found))
 
     def predict(self, X: ArrayLike) -> npt.NDArray[Any]:
         """The most plausible class of each sample.

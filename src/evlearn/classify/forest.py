@@ -20,6 +20,7 @@ from evlearn.classify.leaves import Leaves
 from evlearn.classify.sample_weights import read_weights
 from evlearn.classify.units import in_units, usual_values
 from evlearn.partition import CredalPartition
+from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import split_pipeline, with_names_of
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.typing import ClassifierLike, FloatArray
@@ -182,7 +183,7 @@ class EvidentialForestClassifier(EvidentialClassifier):
         self._reach = self._usual_distance()
         self.focal_sets_ = focal_sets
         told = witnessed(best.said, focal_sets, best.n_witnesses)
-        self.oob_partition_ = with_names_of(X, CredalPartition(told, focal_sets, validate=False))
+        self.oob_partition_ = with_names_of(X, of_classes(CredalPartition(told, focal_sets, validate=False)))
         return self
 
     def _check_parameters(self) -> None:
@@ -310,7 +311,7 @@ def masses_from_forest(
     sets = FocalSets.simple([str(one) for one in last.classes_])
     leaves = Leaves.of(last.estimators_, len(sets) - 1, prior_strength)
     masses = witnessed(leaves.said(rows), sets, n_witnesses)
-    return with_names_of(X, CredalPartition(masses, sets, validate=False))
+    return with_names_of(X, of_classes(CredalPartition(masses, sets, validate=False)))
 
 
 def _masses_of(labels: Labels) -> tuple[FocalSets, FloatArray]:

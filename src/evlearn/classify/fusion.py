@@ -25,6 +25,7 @@ from evlearn.belief import (
 from evlearn.classify.base import EvidentialClassifier
 from evlearn.classify.labels import Labels, check_same_samples, read_labels
 from evlearn.partition import CredalPartition
+from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import predicted_partition, predicts_masses, split_pipeline, with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import whole_or_nothing
@@ -177,7 +178,7 @@ class FusionClassifier(EvidentialClassifier):
         said = [self._said(one, given) for one in self.estimators_]
         blocks = row_blocks(len(given), max(1, _BLOCK // len(self.focal_sets_)))
         masses = np.concatenate([self._combined([one[rows] for one in said]) for rows in blocks])
-        return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
+        return with_names_of(X, of_classes(CredalPartition(masses, self.focal_sets_, validate=False)))
 
     def _check_members(self) -> list[Any]:
         if self.discounting is not None:

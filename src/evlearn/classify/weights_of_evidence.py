@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
 from evlearn.partition import CredalPartition
+from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import split_pipeline, with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import ClassifierLike, FloatArray
@@ -225,7 +226,7 @@ def combine_evidence(
     """The masses of samples whose features say ``features[:, j] * weights[j, k] + constants[j, k]`` of class k."""
     focal_sets = sets_of_evidence(names)
     masses = [_masses(features[rows], weights, constants, focal_sets) for rows in row_blocks(len(features), 1024)]
-    return CredalPartition(np.concatenate(masses), focal_sets, validate=False)
+    return of_classes(CredalPartition(np.concatenate(masses), focal_sets, validate=False))
 
 
 def sets_of_evidence(names: list[str]) -> FocalSets:

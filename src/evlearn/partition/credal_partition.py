@@ -70,6 +70,7 @@ class CredalPartition:
     masses: FloatArray
     focal_sets: FocalSets
     _index: Any
+    _noun: str
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class CredalPartition:
         index = _read_names(sample_names)
         if index is not None and len(index) != len(values):
             raise ValueError(f"sample_names has {len(index)} names but there are {len(values)} samples.")
-        self.__dict__.update(masses=values, focal_sets=focal_sets, _index=index)
+        self.__dict__.update(masses=values, focal_sets=focal_sets, _index=index, _noun="cluster")
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"a CredalPartition does not change; {name} cannot be set. Make another one.")
@@ -99,7 +100,7 @@ class CredalPartition:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through __init__, so that a copy does not change either.
-        return type(self), (self.masses, self.focal_sets, self._index, False)
+        return type(self), (self.masses, self.focal_sets, self._index, False), {"_noun": self._noun}
 
     @cached_property
     def sample_names(self) -> tuple[str, ...] | None:
@@ -580,7 +581,7 @@ class CredalPartition:
         PartitionSummary
             Counts that print as text.
         """
-        return summarize(self.verdict(level), self.focal_sets, self.nonspecificity())
+        return summarize(self.verdict(level), self.focal_sets, self.nonspecificity(), self._noun)
 
     # Other partitions made from this one
 
@@ -603,9 +604,7 @@ class CredalPartition:
         masses = self.masses
         if focal_sets is not self.focal_sets:
             masses = belief.expand(masses, self.focal_sets, focal_sets)
-        return CredalPartition(
-            belief.normalize(masses, focal_sets, method), focal_sets, self._index, validate=False
-        )
+        return self._like(belief.normalize(masses, focal_sets, method), focal_sets, self._index)
 
     def rename(
         self, *, cluster_names: Sequence[str] | None = None, sample_names: npt.ArrayLike | None = None
@@ -626,7 +625,7 @@ class CredalPartition:
         """
         focal_sets = self.focal_sets if cluster_names is None else self.focal_sets.with_names(cluster_names)
         names = self._index if sample_names is None else sample_names
-        return CredalPartition(self.masses, focal_sets, names, validate=False)
+        return self._like(self.masses, focal_sets, names)
 
     def permute_clusters(self, order: npt.ArrayLike) -> CredalPartition:
         """The same partition with its clusters numbered in another order.
@@ -647,13 +646,19 @@ class CredalPartition:
         names = None if self.focal_sets.names is None else [self.focal_sets.names[number] for number in numbers]
         sets = self.focal_sets.membership[:, numbers]
         masses, focal_sets = belief.arrange(self.masses, sets, self.n_clusters if names is None else names)
-        return CredalPartition(masses, focal_sets, self._index, validate=False)
+        return self._like(masses, focal_sets, self._index)
 
     def __getitem__(self, objects: Any) -> CredalPartition:
         rows = np.atleast_2d(self.masses[objects])
         if len(rows) == 0:
             raise IndexError("no sample is chosen; a partition has at least one.")
-        return CredalPartition(rows, self.focal_sets, self._names_of(objects), validate=False)
+        return self._like(rows, self.focal_sets, self._names_of(objects))
+
+    def _like(self, masses: FloatArray, focal_sets: FocalSets, sample_names: Any) -> CredalPartition:
+        """Another partition, of clusters or classes as this one."""
+        other = CredalPartition(masses, focal_sets, sample_names, validate=False)
+        other.__dict__["_noun"] = self._noun
+        return other
 
     def _names_of(self, objects: Any) -> Any:
         if self._index is None or isinstance(objects, slice):
@@ -781,7 +786,7 @@ class CredalPartition:
 
     def __repr__(self) -> str:
         return (
-            f"CredalPartition({counted(self.n_samples, 'sample')}, {counted(self.n_clusters, 'cluster')}, "
+            f"CredalPartition({counted(self.n_samples, 'sample')}, {counted(self.n_clusters, self._noun)}, "
             f"{counted(len(self.focal_sets), 'focal set')}, {self.masses.dtype})"
         )
 
@@ -810,3 +815,10 @@ def _choose(rule: str, options: dict[str, Callable[[], _Result]]) -> _Result:
     if rule not in options:
         raise ValueError(f"rule must be one of {list(options)}, got {rule!r}.")
     return options[rule]()
+
+
+def of_classes(partition: CredalPartition) -> CredalPartition:
+    """The same, whose text speaks of classes, as classifiers do."""
+    other = partition[:]
+    other.__dict__["_noun"] = "class"
+    return other

@@ -46,7 +46,7 @@ def predict_mass(estimator: EstimatorLike, X: ArrayLike) -> CredalPartition:
     >>> X, y = load_iris(return_X_y=True)
     >>> pipeline = make_pipeline(StandardScaler(), EvidentialKNNClassifier()).fit(X, y)
     >>> evlearn.predict_mass(pipeline, X)
-    CredalPartition(150 samples, 3 clusters, 5 focal sets, float64)
+    CredalPartition(150 samples, 3 classes, 5 focal sets, float64)
     """
     return with_names_of(X, predicted_partition(estimator, X))
 

@@ -35,6 +35,8 @@ class PartitionSummary:
         From 0 (all mass on single clusters) to 1 (nothing is known).
     level : float
         The belief in one cluster from which on a sample is called sure.
+    noun : {"cluster", "class"}, default="cluster"
+        What the text calls them; classifiers say "class".
     """
 
     n_samples: int
@@ -44,6 +46,7 @@ class PartitionSummary:
     n_outliers: int
     nonspecificity: float
     level: float
+    noun: str = "cluster"
 
     @property
     def n_sure(self) -> int:
@@ -71,20 +74,24 @@ class PartitionSummary:
             n_outliers=self.n_outliers + other.n_outliers,
             nonspecificity=vague / n_samples,
             level=self.level,
+            noun=self.noun,
         )
 
     def _size(self) -> str:
-        return f"{counted(self.n_samples, 'sample')}, {counted(self.n_clusters, 'cluster')}"
+        return f"{counted(self.n_samples, 'sample')}, {counted(self.n_clusters, self.noun)}"
 
     def _rows(self) -> list[tuple[str, int, str]]:
         return [
             ("sure", self.n_sure, _listing({f"{written(name)}:": count for name, count in self.sure.items()})),
-            ("torn", self.n_torn, _listing({f"{_explained(name)}:": count for name, count in self.torn.items()})),
+            ("torn", self.n_torn, _listing({f"{self._set(name)}:": count for name, count in self.torn.items()})),
             ("outliers", self.n_outliers, ""),
         ]
 
+    def _set(self, label: str) -> str:
+        return f"{label} (any {self.noun})" if label == FRAME_LABEL else label
+
     def _rule(self) -> str:
-        return f"sure: a belief of {level_text(self.level)} or more in one cluster"
+        return f"sure: a belief of {level_text(self.level)} or more in one {self.noun}"
 
     def __str__(self) -> str:
         lines = [self._size()]
@@ -112,7 +119,7 @@ class PartitionSummary:
         return f"<div><strong>{self._size()}</strong><table>{''.join(rows)}</table>{self._rule()}</div>"
 
 
-def summarize(verdict: Verdict, focal_sets: FocalSets, nonspecificity: float) -> PartitionSummary:
+def summarize(verdict: Verdict, focal_sets: FocalSets, nonspecificity: float, noun: str) -> PartitionSummary:
     """Count the samples by their candidates."""
     candidates = verdict.candidates
     sure = candidates[verdict.sure].sum(axis=0)
@@ -127,6 +134,7 @@ def summarize(verdict: Verdict, focal_sets: FocalSets, nonspecificity: float) ->
         n_outliers=int(verdict.outlier.sum()),
         nonspecificity=nonspecificity,
         level=verdict.level,
+        noun=noun,
     )
 
 
@@ -137,11 +145,7 @@ def level_text(level: float) -> str:
 
 def counted(number: int, noun: str) -> str:
     """A number and its noun, in the plural where it is due."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
-def _explained(label: str) -> str:
-    return f"{label} (any cluster)" if label == FRAME_LABEL else label
+    return f"{number} {noun}" + ("" if number == 1 else "es" if noun.endswith("s") else "s")
 
 
 def _listing(counts: dict[str, int]) -> str:

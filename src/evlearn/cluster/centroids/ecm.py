@@ -23,10 +23,14 @@ from evlearn.utils.validation import check_choice, check_integer, check_real
 class ECM(OnlineClusterer):
     r"""Evidential c-means: as simple as k-means, with samples that are torn between clusters, and outliers.
 
-    Each cluster has a prototype, and each set of clusters the barycentre of theirs. A sample gives mass to a
-    set the more the nearer it is to the barycentre, and to the empty set if it is far from all of them. An
-    iteration costs one to two times one of k-means, and data may be larger than memory: Parquet files and Dask
-    collections are taken as they are, and the work is shared by threads, processes or a cluster.
+    Each cluster has a prototype, and each set of clusters has the barycentre of their prototypes. The nearer a
+    sample is to a barycentre, the more mass it gives to that set; a sample far from all gives mass to the empty
+    set. An iteration costs one to four times as much as one of k-means. Data may be larger than memory: give
+    Parquet files or Dask collections, and threads, processes or a cluster share the work.
+
+    The default, Euclidean distances, suits few features. In many, distances become alike and clusters harder to
+    tell apart: reduce the features first, for example to principal components. A fit whose prototypes coincide
+    warns.
 
     Samples far from all others, up to the largest numbers, are outliers and leave the clusters where they are.
     With ``delta=inf``, where there are no outliers, data with such samples are refused.
