@@ -170,6 +170,12 @@ def test_languages_are_what_the_page_says():
     assert min(found["methods"], key=lambda one: mean("languages", one, "cost")) == "spectral"
     assert is_open(found["gains"]["hdbscan"])
     assert is_open(found["gains_of_recm"]["hdbscan"])
+    clusters = {(one["family"], one["label"]) for one in found["map"] if one["family"] != "none"}
+    assert len(clusters) == 4
+    sure = [one for one in found["map"] if len(one["candidates"]) == 1]
+    assert len(sure) == 40
+    assert [one["language"] for one in sure if one["family"] == "none"] == ["br"]
+    assert all(len(one["candidates"]) > 1 for one in found["map"] if one["language"] in ("en", "ro"))
 
 
 def test_sensors_are_what_the_page_says():
