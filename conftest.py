@@ -1,5 +1,14 @@
 """Settings of pytest that pyproject.toml cannot hold."""
 
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def files_of_pages_go_elsewhere(request, monkeypatch):
+    # What a page of the guide writes does not stay in the project.
+    if request.path.suffix == ".rst":
+        monkeypatch.chdir(request.getfixturevalue("tmp_path"))
+
 
 def pytest_configure(config):
     # Laws are tested on data in which there is often nothing to find; that it is said has tests of its own. Not in

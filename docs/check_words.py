@@ -12,7 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/*.rst", "docs/guide/**/*.rst", "docs/record/*.rst")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/*.rst",
+    "docs/guide/**/*.rst",
+    "docs/record/*.rst",
+    "docs/case_studies/*.rst",
+)
 PROGRAMS = ("examples/**/*.py", "src/evlearn/**/*.py")
 MOST_WORDS = 50
 
