@@ -65,7 +65,7 @@ def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     estimator : object
-        A fitted estimator of evlearn; or a pipeline, also with a ``ColumnTransformer``, of imputers, scalers,
+        A fitted evlearn estimator; or a pipeline, also with a ``ColumnTransformer``, of imputers, scalers,
         encoders, scikit-learn's ``PCA`` and ``TruncatedSVD``, our transformers, and one of these at its end.
         Of a search such as ``GridSearchCV``, the best estimator is written.
     path : str or path

@@ -62,7 +62,7 @@ def to_sql(
     features : sequence of str or None, default=None
         The columns of the features, in the order of the fit. None takes the names that the estimator knows.
     level : float, default=0.6
-        The belief from which on a sample is sure, see `CredalPartition.verdict`.
+        A sample with at least this belief in one cluster is sure, see `CredalPartition.verdict`.
     dialect : {"ansi", "spark"}, default="ansi"
         How names are quoted and double precision is called: as in the standard and DuckDB, or as in Spark.
 
@@ -128,7 +128,7 @@ def _refuse_long(model: EuclideanModel) -> None:
     if n_terms > _MOST_TERMS or n_columns > _MOST_COLUMNS:
         raise ValueError(
             f"the query would have {n_terms:,} numbers and {n_columns:,} columns, and databases take "
-            f"{_MOST_TERMS:,} and {_MOST_COLUMNS:,} at most; score batches with predict_mass, or take fewer "
+            f"{_MOST_TERMS:,} and {_MOST_COLUMNS:,} at most; score batches with predict_mass, or use fewer "
             "clusters, sets or features."
         )
 

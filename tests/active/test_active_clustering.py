@@ -397,7 +397,7 @@ def test_a_person_at_a_terminal_answers_and_stops_in_three_ways_and_all_answers_
             rest = process.communicate(timeout=100)[0]
         printed += rest
     assert process.returncode == 0
-    assert "'what' is none of y (same)" in printed
+    assert "'what' is not one of y (same)" in printed
     assert "sample d" in printed
     assert "height" in printed
     assert "may be in cluster" in printed
@@ -468,8 +468,8 @@ def test_answers_are_handed_on_by_the_metric_of_the_clusterer():
     [
         (b"first,second,answer\n1,99999999999999999999,same\n", "line 2 of .* should be two numbers of samples"),
         (b"first,second,answer\n-1,3,same\n", "line 2 of .* should be two numbers of samples"),
-        (b"\xff\xfe", "no file of answers"),
-        (b'first,second,answer\n1,2,"' + b"x" * 200_000, "no file of answers"),
+        (b"\xff\xfe", "not a file of answers"),
+        (b'first,second,answer\n1,2,"' + b"x" * 200_000, "not a file of answers"),
         (b"first,second,answer\n" + b"9" * 5000 + b",2,same\n", "line 2 of .* should be two numbers of samples"),
     ],
 )

@@ -192,7 +192,7 @@ def test_wrong_use_is_told():
         learner_on(batch_size=0)
     with pytest.raises(TypeError, match="evidential classifier"):
         ActiveLabelling(LogisticRegression(), [0, 1]).start(X)
-    with pytest.raises(ValueError, match="'cat' is none of the classes"):
+    with pytest.raises(ValueError, match="'cat' is not one of the classes"):
         learner_on().answer(0, "cat")
     with pytest.raises(ValueError, match="confidence must be"):
         learner_on().answer(0, 1, confidence=2)
@@ -212,5 +212,5 @@ def test_a_person_answers_at_a_terminal(monkeypatch, capsys):
     assert shown == [3, 60, 70, 80]
     told = capsys.readouterr().out
     assert "sepal       4.6" in told
-    assert "'tulip' is no answer" in told
-    assert "'virginica 2' is no answer" in told
+    assert "'tulip' is not an answer" in told
+    assert "'virginica 2' is not an answer" in told

@@ -31,7 +31,7 @@ def test_replies_are_read_in_words_and_letters(monkeypatch):
 def test_an_empty_reply_is_asked_again(monkeypatch, capsys):
     typed(monkeypatch, "", "y")
     assert TerminalOracle()(0, 1) is True
-    assert "is none of y (same)" in capsys.readouterr().out
+    assert "is not one of y (same)" in capsys.readouterr().out
 
 
 def test_objects_are_shown_side_by_side_and_long_rows_are_cut(monkeypatch, capsys):

@@ -172,7 +172,7 @@ def test_weights_are_given_once_and_to_methods_that_take_them():
     rows = open_rows(FRAME, columns=["x", "y"], weight="w")
     with pytest.raises(ValueError, match="sample_weight is given, and X was opened with weight"):
         ECM(n_clusters=2).fit(rows, sample_weight=FRAME["w"])
-    with pytest.raises(ValueError, match="BPEC takes no weights"):
+    with pytest.raises(ValueError, match="BPEC does not support weights"):
         BPEC(n_clusters=2).fit(rows)
 
 

@@ -145,7 +145,7 @@ def test_of_people_who_answered_alone_nothing_is_learned():
     [
         ({"answer": ["cat", "dog"]}, {}, "needs a column 'sample'"),
         ({"sample": [1, 2], "answer": ["cat", None]}, {}, "name 1 class"),
-        ({"sample": [1, 2], "answer": ["cat", "cow"]}, {"classes": ["cat", "dog"]}, "'cow', which is none"),
+        ({"sample": [1, 2], "answer": ["cat", "cow"]}, {"classes": ["cat", "dog"]}, "'cow', which is not one of"),
         ({"sample": [1, None], "answer": ["cat", "dog"]}, {}, "'sample' has empty cells"),
         ({"sample": [1, 2], "answer": ["cat", "dog"], "confidence": [1, 2]}, {}, "confidence must be a number"),
         ({"sample": [1, 1], "Eve": ["cat", "dog"]}, {}, "one row for each sample"),

@@ -269,9 +269,9 @@ def test_a_broken_model_is_refused(iris, capsys):
 
 
 MISTAKES = {
-    "--columns has 'nonsense', which is no column of iris.csv; it has flower, ": ["--columns", "nonsense"],
+    "--columns has 'nonsense', which is not a column of iris.csv; it has flower, ": ["--columns", "nonsense"],
     "--columns has 'species', which holds text in iris.csv": ["--columns", "sepal width,species"],
-    "--names has 'id', which is no column": ["--names", "id"],
+    "--names has 'id', which is not a column": ["--names", "id"],
     "--set nonsense: ccm has the parameters beta, ": ["--set", "nonsense=1"],
     "--set wants NAME=VALUE, got 'alpha'": ["--set", "alpha"],
     "gamma must be a number at least 0 and at most 1e+100, got 'much'": ["--set", "gamma=much"],

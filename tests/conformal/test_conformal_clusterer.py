@@ -285,7 +285,7 @@ def test_doubt_is_told_in_words(fitted):
         ({"estimator": KMeans}, "estimator must be a clusterer such as"),
         ({"estimator": StandardScaler()}, "estimator must be a clusterer, got StandardScaler"),
         ({"estimator": RECM(3, metric="precomputed")}, "estimator must take rows of features"),
-        ({"estimator": HDBSCAN(min_cluster_size=80, copy=True)}, "takes all samples for noise"),
+        ({"estimator": HDBSCAN(min_cluster_size=80, copy=True)}, "labels all samples as noise"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(parameters, message):

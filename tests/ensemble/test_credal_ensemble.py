@@ -172,7 +172,7 @@ def test_a_seed_reaches_the_steps_of_pipelines(blobs):
 
 def test_a_clusterer_that_finds_only_noise_is_named(blobs):
     with pytest.raises(
-        ValueError, match=r"DBSCAN\(eps=1e-09\) takes all samples for noise; change its parameters"
+        ValueError, match=r"DBSCAN\(eps=1e-09\) labels all samples as noise; change its parameters"
     ):
         CredalEnsemble([DBSCAN(eps=1e-9), ECM(3)]).fit(blobs[0])
 

@@ -300,9 +300,9 @@ def test_labels_are_needed_and_checked(iris, method):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (FDA(3), "n_components must be at most 2, because there are 3 classes and 4 attributes; got 3"),
+        (FDA(3), "n_components must be at most 2, because there are 3 classes and 4 features; got 3"),
         (KernelFDA(3), "n_components must be at most 2, because there are 3 classes"),
-        (LocalFDA(5), "at most 4, because there are 150 labelled samples and 4 attributes; got 5"),
+        (LocalFDA(5), "at most 4, because there are 150 labelled samples and 4 features; got 5"),
         (FDA(0), "n_components must be a whole number of at least 1, got 0"),
         (FDA(reg=-1), "reg must be a number at least 0, got -1"),
         (LocalFDA(n_neighbors=0), "n_neighbors must be a whole number of at least 1, got 0"),

@@ -667,7 +667,7 @@ def test_weights_of_a_network_of_ones_own_are_kept():
         ),
         (
             {"focal_sets": "neighbor_pairs", "checkpoint": "x", "random_state": 0},
-            "focal_sets='neighbor_pairs' takes no checkpoint",
+            "focal_sets='neighbor_pairs' does not support checkpoints",
         ),
         ({"n_partners": "some"}, "n_partners must be one of"),
         ({"masses_file": "x.csv"}, "masses_file must be None or a path"),

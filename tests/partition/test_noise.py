@@ -87,7 +87,7 @@ def test_names_of_a_frame_are_kept(two, fitted):
 @pytest.mark.parametrize(
     ("labels", "options", "message"),
     [
-        ([-1, -1, -1], {}, "takes all samples for noise"),
+        ([-1, -1, -1], {}, "labels all samples as noise"),
         ([0, 0, 1], {}, "a cluster of one sample"),
         ([0, 0], {}, "X must have a row for each of the 2 labels"),
         ([0.5, 0, 0], {}, "must be fitted and have labels_, or be labels"),

@@ -215,7 +215,7 @@ def test_objects_that_are_all_the_same_can_be_drawn():
         (lambda X: {"X": X.astype(str).astype(object) + "?"}, "choose two numeric columns with `features`"),
         (lambda X: {"X": sparse.csr_array(X)}, "dense table of numbers"),
         (lambda X: {"X": X, "features": (0, 2)}, "features has 2, .* numbers from 0 to 1"),
-        (lambda X: {"X": X, "features": (0, -1)}, "features has -1, which is no column"),
+        (lambda X: {"X": X, "features": (0, -1)}, "features has -1, which is not a column"),
         (lambda X: {"X": X, "features": ("x", 1)}, "features has 'x'.*feature 0, feature 1"),
         (lambda X: {"X": X, "features": "ab"}, "features must name two columns of X, got 'ab'"),
         (lambda X: {"X": X, "features": (0, 1, 0)}, "features must name two columns"),

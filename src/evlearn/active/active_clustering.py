@@ -188,7 +188,7 @@ class ActiveClustering(BaseEstimator):
         return self._pending
 
     def answer(self, query: Query | tuple[int, int], same: bool | None) -> None:
-        """Take the answer to a question, or anything else that is known about a pair.
+        """Record the answer to a question, or anything else that is known about a pair.
 
         Parameters
         ----------

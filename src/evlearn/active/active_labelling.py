@@ -179,7 +179,7 @@ class ActiveLabelling(BaseEstimator):
         return self._question_about(self._batch[0]) if self._batch else None
 
     def answer(self, query: LabelQuery | int, said: Said, *, confidence: float = 1.0) -> None:
-        """Take the answer to a question, or anything else that is known about a sample.
+        """Record the answer to a question, or anything else that is known about a sample.
 
         Parameters
         ----------

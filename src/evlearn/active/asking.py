@@ -58,7 +58,7 @@ def read_lines(path: str | os.PathLike[str], header: Sequence[str]) -> tuple[Pat
         with Path(path).open(newline="", encoding="utf-8") as file:
             first, *lines = list(csv.reader(file)) or [[]]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path} is no file of answers, which is text of short lines: {error}.") from error
+        raise ValueError(f"{path} is not a file of answers, which has short lines of text: {error}.") from error
     if first != list(header):
-        raise ValueError(f"{path} is no file of answers: its first line should be {','.join(header)}.")
+        raise ValueError(f"{path} is not a file of answers: its first line should be {','.join(header)}.")
     return path, lines

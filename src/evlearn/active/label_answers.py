@@ -64,8 +64,8 @@ def as_answer(sample: int, said: Any, classes: tuple[Any, ...], confidence: floa
     unknown = [one for one in named if one not in classes]
     if unknown:
         raise ValueError(
-            f"the answer {unknown[0]!r} is none of the classes {list(classes)}; give a class, several in a list, "
-            "or None if nobody knows."
+            f"the answer {unknown[0]!r} is not one of the classes {list(classes)}; give a class, several in a "
+            "list, or None if nobody knows."
         )
     return LabelAnswer(sample, tuple(one for one in classes if one in named), float(confidence))
 

@@ -143,7 +143,7 @@ class TerminalLabeller:
 
 def _same(reply: str) -> bool | None:
     if reply.lower() not in _REPLIES:
-        raise ValueError(f"{reply!r} is none of y (same), n (different), ? (I do not know) and q (stop).")
+        raise ValueError(f"{reply!r} is not one of y (same), n (different), ? (I do not know) and q (stop).")
     return _REPLIES[reply.lower()]
 
 
@@ -158,8 +158,8 @@ def _label(sample: int, reply: str, known: dict[str, Any]) -> LabelAnswer | None
     named = [part.strip() for part in said.split("|")]
     if not (set(named) <= set(known) and 0 <= confidence <= 1):
         raise ValueError(
-            f"{reply!r} is no answer: name one of {', '.join(known)}, or several with | between them, and perhaps "
-            "a confidence from 0 to 1; ? if you do not know, and q to stop."
+            f"{reply!r} is not an answer: name one of {', '.join(known)}, or several with | between them, and "
+            "perhaps a confidence from 0 to 1; ? if you do not know, and q to stop."
         )
     return LabelAnswer(sample, tuple(known[one] for one in named), confidence)
 

@@ -30,7 +30,7 @@ def review(result: CredalPartition | EstimatorLike, budget: int | float | None =
     result : CredalPartition or fitted estimator
         What was found. An estimator must have `credal_partition_`.
     budget : int, float or None, default=None
-        How many samples a person can look at, or which share of all, below 1. None takes all that are torn or
+        How many samples a person can look at, or which share of all, below 1. None means all that are torn or
         outliers.
 
     Returns
@@ -218,7 +218,7 @@ class Review:
 
     def _rows(self, X: Any) -> Any:
         if len(X) != self.n_samples:
-            raise ValueError(f"X has {len(X)} rows, and there are {self.n_samples} samples; give all of them.")
+            raise ValueError(f"X has {len(X)} rows, but there are {self.n_samples} samples; give all of them.")
         import pandas as pd
 
         return pd.DataFrame(X).iloc[self.samples]

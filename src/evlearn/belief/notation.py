@@ -92,7 +92,7 @@ def _parts(text: str) -> Iterator[str]:
             try:
                 part = json.loads(part, strict=False)
             except json.JSONDecodeError as error:
-                raise ValueError(f"the set {text!r} has the name {part}, which is no JSON string.") from error
+                raise ValueError(f"the set {text!r} has the name {part}, which is not a JSON string.") from error
         yield part
 
 

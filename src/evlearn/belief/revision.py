@@ -85,7 +85,7 @@ def contextual_discount(masses: npt.ArrayLike, focal_sets: FocalSets, rates: npt
             f"rates must hold {focal_sets.frame_size} numbers from 0 to 1, one for each element, got {rates!r}."
         )
     if not focal_sets.is_full:
-        raise ValueError("contextual_discount needs all subsets of the frame: take FocalSets.full, and `expand`.")
+        raise ValueError("contextual_discount needs all subsets of the frame: use FocalSets.full, and `expand`.")
     kept = np.where(focal_sets.membership, 1, 1 - given).prod(axis=1)
     return mass_from_implicability(implicability(values, focal_sets) * kept, focal_sets)
 
@@ -247,6 +247,6 @@ def _as_probabilities(weights: FloatArray) -> FloatArray:
 def _require_omega(focal_sets: FocalSets, function: str) -> None:
     if not focal_sets.has_omega:
         raise ValueError(
-            f"focal_sets must hold the whole frame for `{function}`; take `larger = focal_sets.with_omega()` "
+            f"focal_sets must hold the whole frame for `{function}`; use `larger = focal_sets.with_omega()` "
             "and `expand(masses, focal_sets, larger)`."
         )

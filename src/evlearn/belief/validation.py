@@ -86,7 +86,7 @@ def _explain(rows: FloatArray, row: int, focal_sets: FocalSets, name: str) -> No
         raise ValueError(
             f"{name} has {values[unusable[0]]} at row {row}, column {unusable[0]} "
             f"(the set {focal_sets.labels[unusable[0]]}). Every mass must be a finite number: "
-            "drop such rows or mend what computed them."
+            "drop such rows or fix what computed them."
         )
     lowest = int(values.argmin())
     if values[lowest] < 0:

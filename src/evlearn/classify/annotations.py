@@ -120,7 +120,9 @@ class Annotations:
         for place, k in enumerate(given):
             for one in said[k]:
                 if one not in numbers:
-                    raise ValueError(f"an answer is {one!r}, which is none of the classes {list(self.classes)}.")
+                    raise ValueError(
+                        f"an answer is {one!r}, which is not one of the classes {list(self.classes)}."
+                    )
                 self._sets[place, numbers[one]] = True
         self._confidences = np.array([_as_confidence(rows.confidences[k]) for k in given])
 
@@ -159,7 +161,7 @@ class Annotations:
             about the same samples; as given; or None, wholly.
         samples : array-like, default=None
             The samples that are wanted, in order, such as the index of X. Those nobody spoke about may belong to
-            any class. None takes all samples of the table.
+            any class. None means all samples of the table.
 
         Returns
         -------

@@ -108,7 +108,7 @@ class EvidentialClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             The samples.
         rule : {"verdict", "interval_dominance", "maximality", "u65", "u80"}, default="verdict"
-            Take the verdict that summaries and tables show, see `evlearn.CredalPartition.verdict`; keep the
+            Use the verdict that summaries and tables show, see `evlearn.CredalPartition.verdict`; keep the
             classes that no other dominates, in either sense; or choose the set with the largest expected utility,
             where a right set of two classes is worth 0.65 or 0.8 of a right class.
         level : float, default=0.6

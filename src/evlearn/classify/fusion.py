@@ -151,7 +151,7 @@ class FusionClassifier(EvidentialClassifier):
         if self.discounting == "contextual" and len(self.classes_) > _MOST_CLASSES:
             raise ValueError(
                 f"discounting='contextual' is for at most {_MOST_CLASSES} classes, and there are "
-                f"{len(self.classes_)}; take discounting='plain'."
+                f"{len(self.classes_)}; use discounting='plain'."
             )
         known = labels.classes[labels.codes] if labels.codes is not None else labels.partition
         self.reliabilities_ = self._learn_reliabilities(members, given, known, labels)

@@ -300,7 +300,7 @@ def _last_layer(model: Any, data: Any) -> tuple[FloatArray, FloatArray, FloatArr
         weights, intercepts = np.asarray(model.coef_).T, np.broadcast_to(model.intercept_, len(model.coef_))
     else:
         raise ValueError(
-            f"estimator must be a logistic regression or a multilayer perceptron of scikit-learn, got {model!r}."
+            f"estimator must be a scikit-learn logistic regression or multilayer perceptron, got {model!r}."
         )
     return features, *_for_each_class(weights, intercepts)
 

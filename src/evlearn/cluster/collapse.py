@@ -52,5 +52,5 @@ def warn_of_small_clusters(labels: IntArray, n_clusters: int) -> None:
         more = f" and {len(small) - 5} more" if len(small) > 5 else ""
         warn_of_collapse(
             f"of {n_clusters} clusters, some hold one sample or none: {which}{more}",
-            "Take fewer clusters, or look at these samples: they may be outliers.",
+            "Use fewer clusters, or look at these samples: they may be outliers.",
         )

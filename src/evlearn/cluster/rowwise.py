@@ -377,7 +377,9 @@ def _check_features(estimator: Any, rows: Rows, reset: bool) -> None:
     """As scikit-learn does for arrays and frames: the number and the names of the columns stay what they are."""
     if reset:
         if rows.weights is not None and not has_fit_parameter(estimator, "sample_weight"):
-            raise ValueError(f"X was opened with weight=..., and {type(estimator).__name__} takes no weights.")
+            raise ValueError(
+                f"X was opened with weight=..., and {type(estimator).__name__} does not support weights."
+            )
         estimator.__dict__.pop("feature_names_in_", None)
         estimator.n_features_in_ = rows.n_features
         if rows.feature_names is not None:

@@ -206,7 +206,7 @@ def _check_columns(table: Table, option: str, names: Sequence[str]) -> None:
     for name in names:
         if name not in table.columns:
             raise ValueError(
-                f"{option} has {name!r}, which is no column of {table.path.name}; "
+                f"{option} has {name!r}, which is not a column of {table.path.name}; "
                 f"it has {_shortened(table.columns)}."
             )
 
@@ -399,7 +399,7 @@ class _Told:
             yield chunk, None, np.zeros(len(chunk.names), dtype=bool)
 
     def _level(self, complete: Callable[[Chunk], Any] | None) -> float:
-        """The belief from which on a row is sure, as it was asked for."""
+        """The belief that makes a row sure, as it was asked for."""
         if self._options.leave is None:
             return SURE_LEVEL if self._options.level is None else float(self._options.level)
         if self._known is not None:

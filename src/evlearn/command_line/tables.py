@@ -263,7 +263,7 @@ class CsvTable(Table):
         except ValueError:
             raise ValueError(
                 f"{self.path.name}, line {line}: {cell!r} in column {self.columns[position]!r} is not a number. "
-                "Mend it, or leave the column out with --without."
+                "Fix it, or leave the column out with --without."
             ) from None
 
 

@@ -274,7 +274,7 @@ class ConformalClusterer(EvidentialClusterer):
                 self.estimator, data, self.n_replications, self.labels, self.n_neighbors, self.n_jobs, random
             )
         if not len(found.scores):
-            raise ValueError("estimator takes all samples of its replications for noise; change its parameters.")
+            raise ValueError("estimator labels all samples of its replications as noise; change its parameters.")
         return found
 
     def _publish_sets(self, data: FloatArray, calibration: Calibration) -> None:

@@ -125,5 +125,5 @@ def _draws(labels: str, reference: Speaker) -> bool:
 
 def _checked(best: IntArray) -> IntArray:
     if best.max() < 0:
-        raise ValueError("estimator takes all samples for noise; change its parameters.")
+        raise ValueError("estimator labels all samples as noise; change its parameters.")
     return best

@@ -46,7 +46,7 @@ def explain_clusters(
     cluster_names : sequence of str or None, default=None
         A name for each cluster; None takes those of the partition, or "cluster" and a number.
     level : float, default=0.6
-        The belief from which on a sample is sure, see `evlearn.CredalPartition.verdict`.
+        A sample with at least this belief in one cluster is sure, see `evlearn.CredalPartition.verdict`.
     n_features : int, default=5
         The most differences shown for a cluster.
     n_samples : int, default=3

@@ -24,7 +24,7 @@ def number_of_features(n_components: Any, classes: IntArray, n_attributes: int, 
     if n_components > most:
         counts = f"{len(classes)} labelled samples" if several else f"{classes.max() + 1} classes"
         raise ValueError(
-            f"n_components must be at most {most}, because there are {counts} and {n_attributes} attributes; "
+            f"n_components must be at most {most}, because there are {counts} and {n_attributes} features; "
             f"got {n_components}."
         )
     return int(n_components)

@@ -134,7 +134,7 @@ def compare_partitions(
     distance : {"jousselme", "belief"}, default="jousselme"
         The distance behind the credal Rand index.
     n_pairs : int or None, default=None
-        How many pairs of samples to draw for the similarities. None takes all pairs of up to 2000 samples, and
+        How many pairs of samples to draw for the similarities. None means all pairs of up to 2000 samples, and
         200,000 beyond.
     random_state : int, RandomState instance or None, default=None
         The seed, for results that can be repeated.

@@ -72,7 +72,7 @@ def make_dissimilarity(rows: Rows, given: Any, metric: Any) -> Dissimilarity:
             f"rows or a fitted transformer, got an array of shape {matrix.shape}."
         )
     if matrix.dtype.kind not in "fiub" or not np.isfinite(matrix).all():
-        raise ValueError("dissimilarities has values that are missing, infinite or no numbers; mend these first.")
+        raise ValueError("dissimilarities has values that are missing, infinite or no numbers; fix these first.")
     return Dissimilarity(symmetric_dissimilarities(matrix), metric)
 
 

@@ -384,7 +384,7 @@ class NNEVCLUS(RowwiseClusterer):
                 f"numbers it must end in; or {instead}"
             )
         if self.checkpoint is not None:
-            raise ValueError(f"focal_sets='neighbor_pairs' takes no checkpoint; {instead}")
+            raise ValueError(f"focal_sets='neighbor_pairs' does not support checkpoints; {instead}")
 
     def _read(self, X: Any, *, reset: bool) -> Numbers:
         kinds, least = [np.float64, np.float32], 2 if reset else 1

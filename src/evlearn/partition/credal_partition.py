@@ -133,7 +133,7 @@ class CredalPartition:
         noise_label : object, default=None
             The label of samples that belong to no cluster, such as -1 in DBSCAN; they become outliers.
         cluster_names : sequence of str, default=None
-            Names of the clusters, in the order of the sorted labels; None takes the labels.
+            Names of the clusters, in the order of the sorted labels; None means the labels.
         sample_names : sequence of str or pandas.Index, default=None
             A name for each sample.
 
@@ -240,7 +240,7 @@ class CredalPartition:
         Parameters
         ----------
         rule : {"plausibility", "belief", "pignistic"}, default="plausibility"
-            Take the cluster with the largest plausibility, degree of belief, or pignistic probability.
+            Choose the cluster with the largest plausibility, degree of belief, or pignistic probability.
         outlier_label : int or None, default=None
             The label of samples that belong to no cluster, see `outliers`; -1 is what scikit-learn clusterers
             give to noise. None gives outliers their best cluster too.
@@ -574,7 +574,7 @@ class CredalPartition:
         Parameters
         ----------
         level : float, default=0.6
-            The belief from which on a sample is sure, see `verdict`.
+            A sample with at least this belief in one cluster is sure, see `verdict`.
 
         Returns
         -------
@@ -708,7 +708,7 @@ class CredalPartition:
         Parameters
         ----------
         level : float, default=0.6
-            The belief from which on a sample is sure, see `verdict`.
+            A sample with at least this belief in one cluster is sure, see `verdict`.
 
         Returns
         -------
@@ -731,7 +731,7 @@ class CredalPartition:
         library : {"pandas", "polars"}, default="pandas"
             Which kind of frame; the library must be installed.
         level : float, default=0.6
-            The belief from which on a sample is sure, see `verdict`.
+            A sample with at least this belief in one cluster is sure, see `verdict`.
 
         Returns
         -------

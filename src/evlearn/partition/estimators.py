@@ -60,7 +60,7 @@ def fitted_partition(estimator: Any, X: Any = None) -> CredalPartition:
         memberships = memberships_of(clusterer.labels_, clusterer.labels_)
         if memberships.shape[1] == 0:
             raise ValueError(
-                f"{clusterer!r} takes all samples for noise; change its parameters, or leave it out of the "
+                f"{clusterer!r} labels all samples as noise; change its parameters, or leave it out of the "
                 "ensemble."
             )
         return CredalPartition.from_fuzzy(memberships)

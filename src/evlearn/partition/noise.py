@@ -75,7 +75,7 @@ def from_hdbscan(clusterer: Any, X: ArrayLike, *, n_neighbors: int = 10) -> Cred
     codes = codes - int((present < 0).sum())
     n_clusters = int(codes.max()) + 1
     if n_clusters == 0:
-        raise ValueError("clusterer takes all samples for noise; change its parameters.")
+        raise ValueError("clusterer labels all samples as noise; change its parameters.")
     shares, odd = np.full((len(data), n_clusters), 1 / n_clusters), np.zeros(len(data))
     usable = np.isfinite(data).all(axis=1)
     shares[usable], odd[usable] = _shares(_remoteness(data[usable], codes[usable], n_clusters, n_neighbors))

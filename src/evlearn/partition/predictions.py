@@ -20,10 +20,10 @@ def predict_mass(estimator: EstimatorLike, X: ArrayLike) -> CredalPartition:
     Parameters
     ----------
     estimator : object
-        A fitted estimator of evlearn, a pipeline that ends in one, or a fitted search such as ``GridSearchCV``
+        A fitted evlearn estimator, a pipeline that ends in one, or a fitted search such as ``GridSearchCV``
         over one of these. Probabilities of scikit-learn's estimators are masses on single clusters or classes.
     X : array-like
-        The samples, as the first step takes them: also a frame with text and gaps.
+        The samples, as the first step expects them: also a frame with text and gaps.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def predict_set(estimator: EstimatorLike, X: ArrayLike, *, level: float | None =
     estimator : object
         A fitted estimator, a pipeline or a search, as for `predict_mass`.
     X : array-like
-        The samples, as the first step takes them.
+        The samples, as the first step expects them.
     level : float or None, default=None
         The belief that the candidates of a sample must have together; the coverage for `ConformalClusterer`. None
         is the default of the estimator.
@@ -99,7 +99,7 @@ def decide(
     estimator : object
         A fitted estimator, a pipeline or a search, as for `predict_mass`.
     X : array-like
-        The samples, as the first step takes them.
+        The samples, as the first step expects them.
     rejection_cost : float, default=None
         The loss of refusing to decide; None does not allow it.
     unknown_cost : float, default=None

@@ -34,7 +34,7 @@ class PartitionSummary:
     nonspecificity : float
         From 0 (all mass on single clusters) to 1 (nothing is known).
     level : float
-        The belief in one cluster from which on a sample is called sure.
+        A sample with at least this belief in one cluster is sure.
     noun : {"cluster", "class"}, default="cluster"
         What the text calls them; classifiers say "class".
     """

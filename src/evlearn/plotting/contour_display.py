@@ -157,7 +157,7 @@ class MassContourDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator of evlearn
+        estimator : fitted evlearn estimator
             Has ``predict_mass`` for new samples with the features of `X`.
         X : array-like or data frame of shape (n_samples, n_features)
             The samples to show. The grid reaches a little beyond them.
@@ -196,7 +196,9 @@ class MassContourDisplay:
         if not np.isfinite(eps) or eps < 0:
             raise ValueError(f"eps must be a number of at least 0, got {eps!r}.")
         if not predicts_masses(estimator):
-            raise ValueError(f"estimator must have predict_mass, which says masses of new samples: {estimator!r}.")
+            raise ValueError(
+                f"estimator must have predict_mass, which gives the masses of new samples: {estimator!r}."
+            )
         values, plane, names = cut(X, features)
         drawn = sample(
             np.arange(len(values)), max_points, np.zeros(len(values), np.intp), check_random_state(random_state)

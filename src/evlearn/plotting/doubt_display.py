@@ -105,7 +105,7 @@ class DoubtDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator of evlearn
+        estimator : fitted evlearn estimator
             Its ``credal_partition_`` is drawn. For new samples, use ``from_partition(estimator.predict_mass(X))``.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.

@@ -117,7 +117,7 @@ class MassesDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator of evlearn
+        estimator : fitted evlearn estimator
             Its ``credal_partition_`` is drawn. For new samples, use ``from_partition(estimator.predict_mass(X))``.
         kind : {"auto", "bars", "heatmap"}, default="auto"
             What to draw; "auto" means bars for up to 40 samples, else a heat map.
@@ -233,7 +233,7 @@ class MassesDisplay:
         n_samples = self.partition.n_samples
         if kind == "bars" and n_samples > _MOST_BARS:
             raise ValueError(
-                f"kind='bars' is for at most {_MOST_BARS} samples, and there are {n_samples:,}; use 'heatmap', or "
+                f"kind='bars' is for at most {_MOST_BARS} samples, but there are {n_samples:,}; use 'heatmap', or "
                 "choose samples, as in partition[:100]."
             )
         return kind == "bars" or (kind == "auto" and n_samples <= _FEW)

@@ -188,7 +188,7 @@ class CredalPartitionDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator of evlearn
+        estimator : fitted evlearn estimator
             If `X` holds the very data that it was fitted on, its ``credal_partition_`` is drawn; otherwise what
             its ``predict_mass`` says about `X`. To show masses over other features than those that it was fitted
             on, use ``from_partition(estimator.credal_partition_, X)``.
@@ -661,8 +661,8 @@ def read_partition(estimator: Any, X: Any) -> CredalPartition:
     """What a fitted estimator says about data."""
     if not predicts_masses(estimator):
         raise ValueError(
-            f"estimator must have predict_mass, which says masses of samples, got {estimator!r}; if X holds the "
-            "samples of a partition, use from_partition(partition, X)."
+            f"estimator must have predict_mass, which gives the masses of samples, got {estimator!r}; if X "
+            "holds the samples of a partition, use from_partition(partition, X)."
         )
     return partition_of(estimator, X)
 

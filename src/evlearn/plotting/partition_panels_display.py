@@ -114,7 +114,7 @@ class PartitionPanelsDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator of evlearn
+        estimator : fitted evlearn estimator
             If `X` holds the very data that it was fitted on, its ``credal_partition_`` is drawn; otherwise what
             its ``predict_mass`` says about `X`.
         X : array-like or data frame of shape (n_samples, n_features)

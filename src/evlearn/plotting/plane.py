@@ -143,7 +143,7 @@ def _position(feature: int | str, names: list[str]) -> int:
         return names.index(str(feature))
     listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
     raise ValueError(
-        f"features has {feature!r}, which is no column of X; give numbers from 0 to {len(names) - 1}, "
+        f"features has {feature!r}, which is not a column of X; give numbers from 0 to {len(names) - 1}, "
         f"or names that occur once among: {listed}."
     )
 

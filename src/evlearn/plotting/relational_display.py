@@ -115,7 +115,7 @@ class RelationalDisplay:
 
         Parameters
         ----------
-        estimator : fitted estimator of evlearn
+        estimator : fitted evlearn estimator
             Its ``credal_partition_`` is drawn.
         parts : sequence of {"plausibility", "belief"}, default=("plausibility", "belief")
             What to show of "the same cluster", one panel for each.

@@ -71,7 +71,7 @@ def report(
     cluster_names : sequence of str or None, default=None
         A name for each cluster; None takes those of the partition, or numbers.
     level : float, default=0.6
-        The belief in one cluster from which on a sample is called sure, see `evlearn.CredalPartition.verdict`.
+        A sample with at least this belief in one cluster is sure, see `evlearn.CredalPartition.verdict`.
         The page says it. `evlearn.CredalPartition.level_leaving` finds the level that leaves a given share of the
         samples to a person.
     n_rows : int, default=20
@@ -368,7 +368,7 @@ def _left_out(objects: Objects) -> str:
     if not left:
         return ""
     rows: list[list[object]] = [[name, why] for name, why in left.items()]
-    return html.section("Columns that are not told about", html.table(["column", "because"], rows), level=3)
+    return html.section("Columns that are not explained", html.table(["column", "because"], rows), level=3)
 
 
 def _parameters(before: Pipeline | None, model: Any) -> str:

@@ -41,7 +41,7 @@ class BPEC(PrototypeClusterer):
     q : float or None, default=0.9
         The quantile of a sample's distances to its neighbours that is its scale; None takes the scale 1 for all.
     min_bel, min_delta : float or None, default=None
-        With `n_clusters` "auto": take the samples above these thresholds of the δ-Bel graph as
+        With `n_clusters` "auto": use the samples above these thresholds of the δ-Bel graph as
         centres.
     focal_sets : {"auto", "full", "pairs", "simple", "neighbor_pairs"}, FocalSets or list of sets, default="auto"
         The sets of clusters that may carry mass, besides the empty set. "auto": single clusters, and pairs of
@@ -55,11 +55,11 @@ class BPEC(PrototypeClusterer):
     alpha : float or "auto", default="auto"
         How much large sets are discouraged: the squared distance to a set of k clusters counts ``k**alpha``
         times. "auto" lets a pair win near the middle of the two closest clusters, whatever the number of features;
-        the papers take 1.
+        the papers use 1.
     beta : float or "auto", default="auto"
         The exponent of the masses, above 1: nearer to 1, samples are more decided. "auto" chooses it by the width
         of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
-        papers take 2, which fails beyond about ten features.
+        papers use 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
         The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
         takes the distance that 95 of 100 pairs of samples do not exceed.

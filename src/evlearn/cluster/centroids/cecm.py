@@ -215,7 +215,7 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         known = numbered(constraints, X, len(data)) or PairwiseConstraints()
         if len(data) < self.n_clusters:
             raise ValueError(
-                f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; take fewer clusters."
+                f"n_clusters={self.n_clusters} is more than n_samples={len(data)}; use fewer clusters."
             )
         random = check_random_state(self.random_state)
         seen = look_at(ArrayRows(data), None, self.delta, random)

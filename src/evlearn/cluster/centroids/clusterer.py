@@ -114,4 +114,4 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
 
     @property
     def _remedy(self) -> str:
-        return "Give beta='auto'." if not isinstance(self.beta, str) else "Take fewer clusters."
+        return "Give beta='auto'." if not isinstance(self.beta, str) else "Use fewer clusters."

@@ -54,11 +54,11 @@ class ECM(OnlineClusterer):
     alpha : float or "auto", default="auto"
         How much large sets are discouraged: the squared distance to a set of k clusters counts ``k**alpha``
         times. "auto" lets a pair win near the middle of the two closest clusters, whatever the number of features;
-        the papers take 1.
+        the papers use 1.
     beta : float or "auto", default="auto"
         The exponent of the masses, above 1: nearer to 1, samples are more decided. "auto" chooses it by the width
         of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
-        papers take 2, which fails beyond about ten features.
+        papers use 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
         The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
         takes the distance that 95 of 100 pairs of samples do not exceed.
@@ -71,7 +71,7 @@ class ECM(OnlineClusterer):
         Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at samples spread by k-means++;
         "random", at random samples; "peaks", at peaks of belief; or at given points.
     n_init : int, default=10
-        How many times to start; the best result is kept. With "kmeans" it is k-means that starts so many times, on
+        How many times to start; the best result is kept. With "kmeans", k-means has that many starts, on
         a sample; with more than 50 clusters once, from three times as many prototypes.
     max_iter : int, default=300
         The largest number of iterations.

@@ -84,7 +84,7 @@ def segment_image(
     n_clusters : int, default=3
         The number of clusters.
     mask : array-like of bool, of the shape of the image without channels, or None, default=None
-        Which pixels to take; None takes all.
+        Which pixels to use; None means all.
     channel_axis : int or None, default=None
         The axis of the channels, such as -1 for colours that come last; None if there is one value for each pixel.
     estimator : SECM or None, default=None

@@ -300,7 +300,7 @@ class ECMdd(EvidentialClusterer):
             warn_of_collapse(
                 f"n_clusters={self.n_clusters} were asked for, and only {len(medoids) - shared} different medoids "
                 "were found",
-                "Give beta='auto' and init='hard', or take fewer clusters.",
+                "Give beta='auto' and init='hard', or use fewer clusters.",
             )
         else:
             warn_of_small_clusters(self.labels_, self.n_clusters)

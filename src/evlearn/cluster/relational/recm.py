@@ -105,7 +105,7 @@ class RECM(EvidentialClusterer):
         Where to start: from the solution of k-means, from samples far apart as k-means++ draws them, from random
         masses, or from given masses.
     n_init : int, default=10
-        How many times to start; the best result is kept. With "kmeans" it is k-means that starts so many times.
+        How many times to start; the best result is kept. With "kmeans", k-means has that many starts.
         Given masses are one start.
     max_iter : int, default=1000
         The largest number of iterations.
@@ -437,7 +437,7 @@ class RECM(EvidentialClusterer):
             warn_of_one_cloud(self.n_clusters)
             return
         apart = np.sqrt(state.model.gaps()[np.triu_indices(self.n_clusters, k=1)])
-        remedy = "Take fewer clusters." if isinstance(self.beta, str) else "Give beta='auto'."
+        remedy = "Use fewer clusters." if isinstance(self.beta, str) else "Give beta='auto'."
         labels = CredalPartition(state.masses, state.model.focal_sets, validate=False).to_hard()
         warn_if_collapsed(apart, labels, self.n_clusters, chosen.width, remedy)
 
