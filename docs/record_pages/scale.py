@@ -13,6 +13,7 @@ def parts(read):
     sizes, costs, engines = read("scale_sizes"), read("scale_costs"), read("scale_engines")
     small, forecast, service = read("scale_small"), read("scale_forecast"), read("scale_service")
     embeddings, kills = read("scale_embeddings"), read("scale_kills")
+    many = read("scale_many_embeddings")
     return {
         "verdict": in_short(sizes, embeddings, kills, small),
         "sizes": sizes_table(sizes) + provenance(sizes),
@@ -27,6 +28,7 @@ def parts(read):
         "breaks": breaks(forecast),
         "embeddings": embeddings_table(embeddings) + provenance(embeddings),
         "rows": rows_table(embeddings),
+        "many_embeddings": many_table(many) + provenance(many),
         "kills": kills_text(kills) + provenance(kills),
         "service": service_table(service) + provenance(service),
         "small": small_table(small) + provenance(small),
@@ -380,6 +382,33 @@ def embeddings_table(embeddings):
         "Lloyd, s",
         "ECM over Lloyd",
         "products over Lloyd",
+    ]
+    return table(header, rows)
+
+
+def many_table(many):
+    rows = [
+        [
+            f"{one['rows']:,}",
+            f"{one['laps']['rows']['cpu']:.0f}",
+            f"{one['laps']['fit']['cpu']:.0f}",
+            one["iterations"],
+            f"{one['laps']['labels']['cpu']:.0f}",
+            f"{sum(one['laps'][lap]['wall'] for lap in ('rows', 'fit', 'labels')):.0f}",
+            f"{one['peak_bytes'] / 1e9:.1f}",
+            f"{one['ari']:.2f}",
+        ]
+        for one in many["runs"]
+    ]
+    header = [
+        "samples",
+        "CPU s, making rows",
+        "CPU s, fit",
+        "iterations",
+        "CPU s, labels",
+        "s elapsed",
+        "GB",
+        "ARI",
     ]
     return table(header, rows)
 

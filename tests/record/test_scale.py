@@ -72,6 +72,17 @@ def test_kills_made_no_result_wrong():
     assert {one["killed"] for one in kills["runs"]} == {"worker", "client"}
 
 
+def test_the_cost_of_embeddings_grows_no_faster_than_their_number():
+    few, many = record.read("scale_many_embeddings")["runs"]
+    assert (few["rows"], many["rows"]) == (10**6, 10**7)
+    each = [
+        (run["laps"]["fit"]["cpu"] / run["iterations"] + run["laps"]["labels"]["cpu"]) / run["rows"]
+        for run in (few, many)
+    ]
+    assert each[1] < 1.2 * each[0]
+    assert many["peak_bytes"] < 1.2 * many["rows"] * 300 * 4
+
+
 def test_one_row_of_many_clusters_takes_little_time_and_memory():
     for one in record.read("scale_embeddings")["rows"]:
         assert one["wrong"] == 0
