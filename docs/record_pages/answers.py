@@ -51,9 +51,8 @@ def in_short(results):
         f"**Labels are as good as those of k-means, not better.** ARI over k-means: {each('ari_over_k_means')}.",
         "**Torn samples are wrong far more often than sure ones.** Errors among sure and among torn samples: "
         f"{errors}. Torn samples are wrong at least twice as often: {twice}.",
-        "**Does the verdict beat a simple ratio of distances?** Sure samples are right more often than as many "
-        "samples that k-means keeps by that ratio, by so many percentage points: "
-        f"{each('sure_gain', '+.1f', True)}.",
+        "**Does the verdict beat a simple ratio of distances?** Right labels among sure samples, minus those "
+        f"among as many samples that k-means keeps by that ratio: {each('sure_gain', '+.1f', True)}.",
         f"**Wrong with confidence:** sets of which a method is falsely sure: {falsely}. They are listed below.",
     )
 

@@ -59,8 +59,8 @@ _STORED_TYPES = ("<f8", "<f4", "<i8", "<i4", "|b1")
 def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a JSON file, to predict with it elsewhere.
 
-    The masses and labels of the training samples are not in the file: save ``credal_partition_`` for these. Of
-    `BootClus` there are the mixtures of all resamples, some megabytes, and not the first one.
+    The masses and labels of the training samples are not in the file: save ``credal_partition_`` for these. For
+    `BootClus` it has the mixtures of all resamples, some megabytes, but not the first one.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """Read an estimator that `save_model` wrote. Nothing in the file is run, so that files of others are safe.
+    """Read an estimator that `save_model` wrote. Nothing in the file is run, so files from others are safe.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def to_sql(
 ) -> str:
     """A query that gives the masses of the rows of a table, so that a database can score them by itself.
 
-    It is one SELECT of plain arithmetic, without functions of users; its only functions are POWER, LEAST and
+    It is one SELECT of plain arithmetic, without user-defined functions; its only functions are POWER, LEAST and
     GREATEST. It computes in double precision what `predict_mass` computes. A row that has a NULL, a NaN or an
     infinity among its features gets NULL everywhere, whatever `fit` has learned about gaps: never an answer.
 
@@ -58,9 +58,9 @@ def to_sql(
         The name of the table, or the names of schema and table. Names are quoted, so they must be what the
         database has stored, also in upper and lower case.
     key : str or sequence of str, default=()
-        The columns that say who a row is, which the result has too.
+        The columns that identify a row; the result has them too.
     features : sequence of str or None, default=None
-        The columns of the features, in the order of the fit. None takes the names that the estimator knows.
+        The columns of the features, in the order of the fit. None means the names that the estimator knows.
     level : float, default=0.6
         A sample with at least this belief in one cluster is sure, see `CredalPartition.verdict`.
     dialect : {"ansi", "spark"}, default="ansi"

@@ -46,16 +46,16 @@ class ActiveClustering(BaseEstimator):
         the most plausible one is small (`evlearn.CredalPartition.doubt`), whose probabilities are spread, or whose
         masses leave much open; or any sample. "nonspecificity" also asks about outliers.
     max_queries_per_sample : int, default=2
-        A sample that so many questions were about is not chosen again; questions in which it stands for a cluster
-        do not count.
+        A sample with that many questions is not chosen again; questions in which it stands for a cluster do not
+        count.
     n_neighbors : int, default=5
-        Answers, and what follows from them, are passed on to so many of the nearest pairs, see
+        Answers, and what follows from them, are passed on to that many of the nearest pairs, see
         `PairwiseConstraints.expand`; 0 for none.
     closed_world : bool, default=False
         Whether there are no clusters but those of the estimator. Then a sample that is apart from all clusters
         but one is in that one, unasked, once the samples that stand for the clusters are known to be apart.
     patience : int or None, default=None
-        Stop after so many refits in a row that changed no label. None never stops by itself.
+        Stop after that many refits in a row that changed no label. None never stops by itself.
     contradictions : {"ignore", "raise"}, default="ignore"
         What to do with an answer that contradicts earlier ones: ignore it with a warning, or raise an error.
         Either way it is not taken, the message names the chain of answers, and earlier answers stay.
@@ -126,7 +126,7 @@ class ActiveClustering(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            The samples, or their dissimilarities if the clusterer takes these.
+            The samples, or their dissimilarities if the clusterer expects these.
         constraints : PairwiseConstraints, default=None
             What is known already, besides the answers of `answers_file`.
 

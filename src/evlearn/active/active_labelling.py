@@ -37,7 +37,7 @@ _CHOICE = 5
 class ActiveLabelling(BaseEstimator):
     """A classifier that asks a person, or any other oracle, for the classes of the samples that it doubts most.
 
-    It learns from the samples that have been answered, says masses of all others, and asks about those in the
+    It learns from the samples that have been answered, gives masses to all others, and asks about those in the
     greatest doubt; then it learns again. Answers may be a class, several classes of which one is right, or
     nothing, with or without a confidence. Until two classes have been named, it asks about any samples.
 

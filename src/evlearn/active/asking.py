@@ -16,7 +16,7 @@ class StopAsking(Exception):  # noqa: N818  (not an error, as StopIteration is n
     Parameters
     ----------
     reason : str, default=""
-        Why, for whoever catches it.
+        Why, for the code that catches it.
     """
 
     def __init__(self, reason: str = "") -> None:

@@ -175,7 +175,7 @@ class Review:
         )
 
     def read_label_studio(self, path: str | os.PathLike[str]) -> "ReviewAnswers":
-        """What persons said, from a JSON export of Label Studio.
+        """What people said, from a JSON export of Label Studio.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ def _chosen(annotations: list[dict[str, Any]]) -> list[str]:
 
 @dataclass(frozen=True)
 class ReviewAnswers:
-    """What persons said about samples: one cluster, several, or none.
+    """What people said about samples: one cluster, several, or none.
 
     Attributes
     ----------
@@ -309,7 +309,7 @@ class ReviewAnswers:
         return CredalPartition.from_rough(self.candidates, cluster_names=self.cluster_names)
 
     def applied_to(self, partition: CredalPartition) -> CredalPartition:
-        """The same result, with what persons said instead of what was computed.
+        """The same result, with what people said instead of what was computed.
 
         Parameters
         ----------

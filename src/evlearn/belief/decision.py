@@ -109,7 +109,7 @@ def decide(
 ) -> IntArray:
     """The act with the smallest expected loss.
 
-    With the 0-1 loss, "optimistic" takes the most plausible element and "pessimistic" the most believed one.
+    With the 0-1 loss, "optimistic" chooses the most plausible element and "pessimistic" the most believed one.
 
     Parameters
     ----------

@@ -380,7 +380,7 @@ class MassFunction:
         return MassFunction.from_array(masses, sets)
 
     def normalize(self, method: Literal["dempster", "yager"] = "dempster") -> MassFunction:
-        """Take the mass away from the empty set.
+        """Remove the mass of the empty set.
 
         Parameters
         ----------

@@ -132,7 +132,7 @@ def condition(masses: npt.ArrayLike, focal_sets: FocalSets, on: SetLike, *, norm
 def normalize(
     masses: npt.ArrayLike, focal_sets: FocalSets, method: Literal["dempster", "yager"] = "dempster"
 ) -> FloatArray:
-    """Take the mass away from the empty set.
+    """Remove the mass of the empty set.
 
     A mass function that is all on the empty set says nothing once that is given up: it becomes vacuous (find
     such rows with `is_contradictory`).

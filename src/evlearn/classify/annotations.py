@@ -39,7 +39,7 @@ class Annotations:
     table : data frame or dict of columns
         The answers; a pandas, polars or pyarrow frame.
     classes : sequence, default=None
-        The classes, in order. None takes those that occur, sorted.
+        The classes, in order. None means those that occur, sorted.
     sample : str, default="sample"
         The name of the column of samples. A wide table may have one too; without it, samples have the index of a
         pandas frame, or are numbered.
@@ -49,7 +49,7 @@ class Annotations:
         The name of the column of answers, by which a long table is known.
     confidence : str, data frame or dict of columns, default="confidence"
         How sure people were, from 0 to 1: in a long table the name of a column, which need not be there, and
-        beside a wide one another table with the same columns. Where it is not told, they were sure.
+        beside a wide one another table with the same columns. Where it is missing, they were sure.
     separator : str, default="|"
         What stands between classes in text.
 
@@ -154,8 +154,8 @@ class Annotations:
         Parameters
         ----------
         rule : {"dempster", "average"}, default="dempster"
-            How answers about the same sample are combined. Dempster's rule takes people for independent: those who
-            agree are believed more than one alone. Take "average" if they copied from each other; it does not.
+            How answers about the same sample are combined. Dempster's rule treats people as independent: those who
+            agree are believed more than one alone. Use "average" if they copied from each other; it does not.
         reliabilities : "learned", dict from annotator to float, or None, default="learned"
             How far each person can be trusted, from 0 to 1: as `reliabilities` finds it where people answered
             about the same samples; as given; or None, wholly.

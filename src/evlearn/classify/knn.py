@@ -32,9 +32,9 @@ _ALPHAS = (0.1, 0.3, 0.6, 0.95)
 class EvidentialKNNClassifier(EvidentialClassifier):
     r"""Evidential k-nearest neighbours: near neighbours say much about the class, far ones little.
 
-    Each of the nearest training samples supports its own class, the more the nearer it is, and leaves the rest
-    open. Dempster's rule puts together what they say. So a sample far from all training samples is not forced
-    into a class: nothing is known about it. How fast support falls with distance is learned, for each class, by
+    Each of the nearest training samples supports its own class, more so the nearer it is, and leaves the rest
+    open. Dempster's rule combines what they say. So a sample far from all training samples is not forced into a
+    class: nothing is known about it. How fast support falls with distance is learned, for each class, by
     leave-one-out.
 
     Missing values (NaN) become doubt: the masses of a sample with gaps are those that it would have on average,
@@ -43,7 +43,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     Parameters
     ----------
     n_neighbors : "auto" or int, default="auto"
-        How many neighbours speak; all, if there are fewer training samples. "auto": 5, 10, 20 or 40, by which
+        The number of neighbours; all, if there are fewer training samples. "auto": 5, 10, 20 or 40, by which
         training samples that are left out have the smallest log-loss.
     alpha : "auto" or float, default="auto"
         What a neighbour at distance zero gives to its class, between 0 and 1. With 0.95, as in the papers, a
@@ -77,7 +77,7 @@ class EvidentialKNNClassifier(EvidentialClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_neighbors_ : int
-        How many neighbours speak.
+        The number of neighbours.
     alpha_ : float
         What a neighbour at distance zero gives to its class.
     gamma_ : ndarray of shape (n_classes,) or (1,)

@@ -24,12 +24,12 @@ _FIRM = 30.0  # logits beyond are one or nothing
 class EvidentialNeuralClassifier(PrototypeClassifier):
     r"""An evidential neural network: a few prototypes say what they know about the class of a sample.
 
-    Each prototype supports classes, the more the nearer the sample is, and leaves the rest open. Dempster's rule
-    puts together what they say, so that far from all prototypes nothing is known. Where prototypes are, what they
-    say and how far they see is learned from the data.
+    Each prototype supports classes, more so the nearer the sample is, and leaves the rest open. Dempster's rule
+    combines what they say, so that far from all prototypes nothing is known. Where prototypes are, what they say
+    and how far they see is learned from the data.
 
-    Data of which a few samples are a million times farther away than the others are refused: nothing of the
-    others would be left beside them.
+    Data in which a few samples are a million times farther away than the others are refused: beside them, the
+    others could not be told apart.
 
     Parameters
     ----------

@@ -27,11 +27,11 @@ class EvidentialRBFClassifier(PrototypeClassifier):
 
     The probabilities of the classes are those of an ordinary network of bumps around prototypes, trained by
     maximum likelihood. What each prototype says is a weight of evidence for or against each class, which fades
-    with the distance; Dempster's rule puts them together. The masses tell apart what a probability cannot: no
-    evidence, far from the data, and evidence that disagrees. They may be on any set of classes.
+    with the distance; Dempster's rule combines them. The masses tell apart what a probability cannot: no evidence,
+    far from the data, and evidence that disagrees. They may be on any set of classes.
 
-    Data of which a few samples are a million times farther away than the others are refused: nothing of the
-    others would be left beside them.
+    Data in which a few samples are a million times farther away than the others are refused: beside them, the
+    others could not be told apart.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ def masses_from_linear(
         The samples.
     reference : array-like of shape (n_reference, n_features), default=None
         Where the mean of a feature is taken from, at which it says as little as possible: the training data. None
-        takes the samples themselves.
+        means the samples themselves.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def evidence_from_weights(
         The biases of the layer; None for none.
     reference : array-like of shape (n_reference, n_features), default=None
         Where the mean of a feature is taken from, at which it says as little as possible: the training data. None
-        takes the samples themselves.
+        means the samples themselves.
     classes : sequence of str, default=None
         The names of the classes; None numbers them.
 

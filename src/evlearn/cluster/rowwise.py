@@ -95,7 +95,7 @@ class RowwiseClusterer(EvidentialClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `fit` takes.
+            The samples; any kind of data that `fit` accepts.
         out : str, path or None, default=None
             Where the masses go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
             ``.parquet`` for a folder of Parquet files.
@@ -125,7 +125,7 @@ class RowwiseClusterer(EvidentialClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `fit` takes.
+            The samples; any kind of data that `fit` accepts.
         out : str, path or None, default=None
             Where the cluster numbers go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
             ``.parquet`` for a folder of Parquet files.
@@ -148,7 +148,7 @@ class RowwiseClusterer(EvidentialClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `fit` takes.
+            The samples; any kind of data that `fit` accepts.
 
         Returns
         -------
@@ -167,7 +167,7 @@ class RowwiseClusterer(EvidentialClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `fit` takes.
+            The samples; any kind of data that `fit` accepts.
         level : float, default=0.6
             The belief that the candidates of a sample must have together.
 
@@ -185,7 +185,7 @@ class RowwiseClusterer(EvidentialClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `fit` takes. Where it keeps no labels, they are read once more.
+            The samples; any kind of data that `fit` accepts. Where it keeps no labels, they are read once more.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
         kwargs : dict

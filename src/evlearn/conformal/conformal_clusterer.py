@@ -21,7 +21,7 @@ from evlearn.utils.validation import check_choice, check_integer, check_real
 
 
 class ConformalClusterer(EvidentialClusterer):
-    """Sets of clusters, around any clusterer, that contain what a replication would say as often as one asks for.
+    """Sets of clusters, around any clusterer, that contain what a replication would say as often as you ask.
 
     The clusterer is fitted to all samples, and again and again to two random halves of them, whose clusters are
     matched. The label that one half gives to a sample plays the truth for the other half, which has not seen that

@@ -61,7 +61,7 @@ def combine_partitions(
         they become "nothing is known"; "dubois_prade": so, pair by pair of partitions, in their order;
         "disjunctive": only what all agree on is known.
     n_clusters : int or None, default=None
-        The number of clusters of the result; None takes the largest of the partitions.
+        The number of clusters of the result; None means the largest of the partitions.
     focal_sets : {"auto", "simple", "pairs", "full"}, FocalSets or list of sets, default="auto"
         The sets of clusters that may carry mass, besides the empty set. "auto" means all sets of up to 4 clusters;
         of up to 12, pairs where some partition has masses on sets of clusters or the rule makes such; else single

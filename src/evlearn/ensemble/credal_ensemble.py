@@ -37,8 +37,8 @@ class CredalEnsemble(RowwiseClusterer):
     of the data, so that doubt shows what other data might have changed. Clones with more clusters than the result
     find clusters of any shape.
 
-    Data of which a few samples are a million times farther away than the others are refused: nothing of the
-    others would be left beside them.
+    Data in which a few samples are a million times farther away than the others are refused: beside them, the
+    others could not be told apart.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class CredalEnsemble(RowwiseClusterer):
     rule : str, default="average"
         How statements about a pair are combined; see `combine_partitions`.
     n_clusters : int or None, default=None
-        The number of clusters of the result; None takes the largest of the members.
+        The number of clusters of the result; None means the largest of the members.
     focal_sets : {"auto", "simple", "pairs", "full"}, FocalSets or list of sets, default="auto"
         The sets of clusters that may carry mass, besides the empty set. "auto" means all sets of up to 4 clusters;
         of up to 12, pairs where some partition has masses on sets of clusters or the rule makes such; else single

@@ -42,9 +42,9 @@ def explain_clusters(
         What was found: a partition, an evlearn or scikit-learn clusterer, or a pipeline that ends in one.
     X : pandas, polars or pyarrow table, dict of columns, or array-like of shape (n_samples, n_columns)
         The samples as people know them: numbers in their units, categories, yes and no, dates, and gaps. For an
-        estimator, the table that it takes; for a partition, any table with a row for each of its samples.
+        estimator, the table that it accepts; for a partition, any table with a row for each of its samples.
     cluster_names : sequence of str or None, default=None
-        A name for each cluster; None takes those of the partition, or "cluster" and a number.
+        A name for each cluster; None means those of the partition, or "cluster" and a number.
     level : float, default=0.6
         A sample with at least this belief in one cluster is sure, see `evlearn.CredalPartition.verdict`.
     n_features : int, default=5

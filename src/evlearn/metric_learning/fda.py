@@ -21,15 +21,16 @@ class FDA(LinearFeatures):
     Parameters
     ----------
     n_components : int, default=None
-        The number of features. None takes one less than there are classes, or as many as there are attributes.
+        The number of features. None means one less than there are classes, or as many as there are original
+        features.
     reg : float, default=1e-6
         How much is added to the variance within classes in all directions, as a share of the mean variance of the
-        attributes. Raise it when there are few labels and many attributes.
+        original features. Raise it when there are few labels and many features.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The weights of the attributes in each feature.
+        The weights of the original features in each new one.
     ratios_ : ndarray of shape (n_components,)
         The variance between classes over that within, for each feature.
     n_features_in_ : int

@@ -29,14 +29,14 @@ class KernelFDA(KernelFeatures):
     Parameters
     ----------
     n_components : int, default=None
-        The number of features. None takes one less than there are classes.
+        The number of features. None means one less than there are classes.
     kernel : str or callable, default="rbf"
         "linear", "poly", "rbf", "laplacian", "sigmoid" or "cosine" of
         ``sklearn.metrics.pairwise.pairwise_kernels``, a function of two samples, or "precomputed" if X holds
         the values of the kernel.
     gamma : float, default=None
         How narrow the kernel is, for "rbf", ``exp(-gamma * |x - x'|**2)``, "laplacian", "poly" and "sigmoid". None
-        takes one divided by the number of attributes.
+        means one divided by the number of original features.
     degree : float, default=3
         For "poly": the degree.
     coef0 : float, default=1

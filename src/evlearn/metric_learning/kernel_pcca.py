@@ -33,7 +33,7 @@ class KernelPCCA(LearnsFromPairs, KernelFeatures):
         the values of the kernel.
     gamma : float, default=None
         How narrow the kernel is, for "rbf", ``exp(-gamma * |x - x'|**2)``, "laplacian", "poly" and "sigmoid". None
-        takes one divided by the number of attributes.
+        means one divided by the number of original features.
     degree : float, default=3
         For "poly": the degree.
     coef0 : float, default=1

@@ -22,22 +22,23 @@ class LocalFDA(LinearFeatures):
 
     Samples of different classes should be far apart, and neighbours of the same class near each other. Samples of
     one class that are not neighbours need not be near, so a class may consist of groups in different places. There
-    may be as many features as attributes.
+    may be as many new features as there are original ones.
 
     Parameters
     ----------
     n_components : int, default=None
-        The number of features. None takes one less than there are classes, or as many as there are attributes.
+        The number of features. None means one less than there are classes, or as many as there are original
+        features.
     n_neighbors : int, default=7
         Which neighbour's distance says what is near, among all labelled samples.
     reg : float, default=1e-6
         How much is added to the variance within classes in all directions, as a share of the mean variance of the
-        attributes. Raise it when there are few labels and many attributes.
+        original features. Raise it when there are few labels and many features.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The weights of the attributes in each feature.
+        The weights of the original features in each new one.
     ratios_ : ndarray of shape (n_components,)
         The variance between classes over that within, for each feature; features are scaled by their roots.
     n_features_in_ : int

@@ -18,9 +18,9 @@ from evlearn.utils.typing import RandomSeed
 class PCCA(LearnsFromPairs, LinearFeatures):
     r"""Pairwise constrained component analysis: linear features learned from must-links and cannot-links.
 
-    Features are weighted sums of the attributes, such that samples of a must-link are nearer than one to each
-    other and samples of a cannot-link farther than one. Few constraints are enough, because there are few weights.
-    Put it before a clusterer, which then sees the distances that are meant.
+    The new features are weighted sums of the original ones, so that samples of a must-link are nearer than one to
+    each other and samples of a cannot-link farther than one. Few constraints are enough, because there are few
+    weights. Put it before a clusterer, which then sees the distances that are meant.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class PCCA(LearnsFromPairs, LinearFeatures):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The weights of the attributes in each feature.
+        The weights of the original features in each new one.
     objective_ : float
         The loss.
     objective_history_ : ndarray of shape (n_iterations + 1,)

@@ -80,7 +80,7 @@ def errors_by_verdict(
     partition : CredalPartition
         The ``credal_partition_`` of a clusterer, or what ``predict_mass`` gave.
     classes : array-like of shape (n_clusters,), default=None
-        What the clusters of the partition stand for, the ``classes_`` of a classifier. None takes the class that
+        What the clusters of the partition stand for, the ``classes_`` of a classifier. None means the class that
         most samples of each cluster have, as `majority_classes` does.
     level : float, default=0.6
         The belief that makes sure, see `evlearn.CredalPartition.verdict`.

@@ -31,8 +31,8 @@ class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
     models between equal balls and unrelated ellipsoids are fitted by EM, with one or several numbers of
     components, and BIC chooses.
 
-    Data of which a few samples are a million times farther away than the others are refused: nothing of the
-    others would be left beside them. Of new samples as far as that from all components, in standard deviations,
+    Data in which a few samples are a million times farther away than the others are refused: beside them, the
+    others could not be told apart. Of new samples as far as that from all components, in standard deviations,
     nothing is known, and their probabilities are equal.
 
     Missing values (NaN) are taken: mixtures are fitted to samples that were completed at random, given what is

@@ -67,7 +67,7 @@ class Contents:
     construct : callable or None
         From parameters to an estimator; None calls the class.
     told : callable or None
-        From an estimator to what it has learned; None takes its attributes of these names.
+        From an estimator to what it has learned; None means its attributes of these names.
     made : callable
         From an estimator with parameters, and what it has learned, to the fitted one.
     """
@@ -123,7 +123,7 @@ class Part:
     checks : dict of str to callable
         What its fields must be.
     told : callable or None
-        From one of it to its fields; None takes the attributes.
+        From one of it to its fields; None means the attributes.
     made : callable or None
         From fields to one of it; None calls the class.
     nested : bool

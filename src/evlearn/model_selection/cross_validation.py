@@ -36,14 +36,14 @@ def cross_val_mass(
     Parameters
     ----------
     estimator : estimator
-        A classifier or clusterer, ours or scikit-learn's, or a pipeline that ends in one. It stays as it is.
+        A classifier or clusterer, ours or scikit-learn's, or a pipeline that ends in one. It is not changed.
     X : array-like
         The samples, or dissimilarities between them.
     y : array-like of shape (n_samples,) or None, default=None
         The classes, for classifiers; clusterers get it as well, if it is given.
     cv : int, splitter, iterable of splits or None, default=None
-        How to split, as in scikit-learn: None takes five folds, stratified for classifiers. Every sample must
-        be in one test set.
+        How to split, as in scikit-learn: None means five folds, stratified for classifiers. Every sample must be
+        in one test set.
     groups : array-like of shape (n_samples,) or None, default=None
         Groups of samples that a splitter such as ``GroupKFold`` keeps together.
     params : mapping or None, default=None

@@ -46,8 +46,8 @@ def select_n_clusters(
     Parameters
     ----------
     estimator : estimator
-        The clusterer, or the mixture, for which a number is looked for: ours or scikit-learn's; also at the
-        end of a pipeline, whose other steps are fitted once to all samples. Clones are fitted; it stays as it is.
+        The clusterer, or the mixture, for which a number is looked for: ours or scikit-learn's; also at the end of
+        a pipeline, whose other steps are fitted once to all samples. Clones are fitted; it is not changed.
     X : array-like or whatever its ``fit`` takes
         The data, or dissimilarities. An iterator can be read only once and is refused.
     n_clusters : iterable of int, default=range(2, 11)
@@ -63,8 +63,8 @@ def select_n_clusters(
     n_repeats : int, default=20
         How many subsamples.
     sample_size : "auto", float or int, default="auto"
-        How many samples a subsample has, or which share of all. "auto" is four of five, but at most 5000; 1.0
-        takes all samples each time.
+        How many samples a subsample has, or which share of all. "auto" is four of five, but at most 5000; 1.0 uses
+        all samples each time.
     fit_params : mapping or None, default=None
         More arguments of ``fit``, such as constraints, with ``sample_size=1.0``.
     random_state : int, RandomState instance or None, default=None
@@ -146,8 +146,8 @@ def select_parameter(
     n_repeats : int, default=20
         How many subsamples.
     sample_size : "auto", float or int, default="auto"
-        How many samples a subsample has, or which share of all. "auto" is four of five, but at most 5000; 1.0
-        takes all samples each time.
+        How many samples a subsample has, or which share of all. "auto" is four of five, but at most 5000; 1.0 uses
+        all samples each time.
     fit_params : mapping or None, default=None
         More arguments of ``fit``, such as constraints, with ``sample_size=1.0``.
     random_state : int, RandomState instance or None, default=None

@@ -60,10 +60,10 @@ _DENSE = 16  # times as many pairs as are needed: then a matrix of all pairs is 
 class NNEVCLUS(RowwiseClusterer):
     r"""Evidential clustering with a neural network: the more alike two samples, the less their masses conflict.
 
-    The loss is that of `evlearn.cluster.EVCLUS`, but masses are what a network makes of the features. It
-    therefore predicts at once, learns from any number of rows, takes labels and constraints, and any
-    PyTorch network can be trained in this way, a convolutional one for images. With an outlier model, rows unlike
-    the training set get mass on the empty set.
+    The loss is that of `evlearn.cluster.EVCLUS`, but masses are what a network makes of the features. It therefore
+    predicts at once, learns from any number of rows, accepts labels and constraints, and any PyTorch network can
+    be trained in this way, a convolutional one for images. With an outlier model, rows unlike the training set get
+    mass on the empty set.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ class NNEVCLUS(RowwiseClusterer):
     dissimilarity_transform : {"exponential", "linear", "rank"} or callable, default="exponential"
         How dissimilarities become target conflicts, see `evlearn.cluster.EVCLUS`.
     d0 : float or None, default=None
-        The dissimilarity from which samples are almost surely in different clusters. None takes a quantile.
+        The dissimilarity from which samples are almost surely in different clusters. None means a quantile.
     d0_quantile : float, default=0.9
-        The quantile of the dissimilarities that None takes. Lower it for many clusters.
+        The quantile of the dissimilarities that None means. Lower it for many clusters.
     n_partners : int, "all" or array-like of int of shape (n_samples, k), default="all"
         With all samples at once: how many others each sample is compared with, or which ones.
     solver : {"auto", "lbfgs", "adam", "rmsprop"}, default="auto"
-        "lbfgs" and "adam" look at all samples at once; "rmsprop" at mini-batches. "auto" takes "lbfgs" for up to
+        "lbfgs" and "adam" look at all samples at once; "rmsprop" at mini-batches. "auto" uses "lbfgs" for up to
         1000 samples, and "rmsprop" for more.
     batch_size : int or "auto", default="auto"
         How many samples a mini-batch has; all pairs of these are compared. "auto" is a tenth of the samples, and
@@ -124,7 +124,7 @@ class NNEVCLUS(RowwiseClusterer):
         The weight of labels, where there are any, between 0 and 1.
     guide : {"auto", "peaks", "evclus"} or None, default="auto"
         Samples that serve as labels where none are given, one for each cluster: peaks of belief, or those that a
-        fit of EVCLUS is surest of. "auto" takes peaks from ten clusters on; None does without.
+        fit of EVCLUS is surest of. "auto" uses peaks from ten clusters on; None does without.
     init : {"evclus", "random", "given"}, default="evclus"
         Where to start: from weights that imitate a fit of EVCLUS to some of the samples, from random ones, or from
         those that the given `network` has.
@@ -305,7 +305,7 @@ class NNEVCLUS(RowwiseClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            Features, or dissimilarities if `metric` is "precomputed". Mini-batches also take data that are not
+            Features, or dissimilarities if `metric` is "precomputed". Mini-batches also accept data that are not
             in memory: the path of Parquet files, an iterable of arrays, or what `evlearn.blocks.open_rows` gives.
         y : None, default=None
             Not used; present for scikit-learn's conventions.

@@ -33,7 +33,7 @@ class CredalPartition:
 
     Mass on a single cluster says the sample is sure to belong there, mass on several that it is torn between them,
     and mass on the empty set that it belongs to none. Every question about a result is asked of this object, and
-    every estimator of evlearn publishes one as ``credal_partition_``.
+    every evlearn estimator publishes one as ``credal_partition_``.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ def from_hdbscan(clusterer: Any, X: ArrayLike, *, n_neighbors: int = 10) -> Cred
     """A credal partition from labels with noise, in which noise is told apart.
 
     Noise that lies close to one cluster belongs to it; what lies between clusters is torn between them; and what
-    is far from all is odd, with mass on the empty set. Nobody is left without an answer.
+    is far from all is odd, with mass on the empty set. Every sample gets an answer.
 
     Parameters
     ----------

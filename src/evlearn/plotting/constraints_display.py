@@ -40,7 +40,7 @@ class ConstraintsDisplay:
 
     Where labels are given, the constraints that they violate are thick and red.
 
-    Make it with `from_constraints`; the constructor takes what that has computed. For the clusters in the same
+    Make it with `from_constraints`; the constructor expects what that computes. For the clusters in the same
     picture, draw a `CredalPartitionDisplay` first and the constraints on its axes.
 
     Parameters

@@ -49,7 +49,7 @@ class MassContourDisplay:
     their own and dashed lines. The thick grey line is the decision boundary: on its two sides different clusters
     are the most plausible. The lines of a set alone carry their height, and its shade has no bands.
 
-    Make it with `from_estimator`; the constructor takes what that has computed.
+    Make it with `from_estimator`; the constructor expects what that computes.
 
     Parameters
     ----------

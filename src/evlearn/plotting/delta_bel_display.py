@@ -34,7 +34,7 @@ class DeltaBelDisplay:
     clusters have in `CredalPartitionDisplay`; all other samples are grey. A sample at the upper left is far from
     all others but not a centre: an outlier. See Figure 7 of Denœux (2021).
 
-    Make it with `from_data` or `from_delta_bel`; the constructor takes what these have computed.
+    Make it with `from_data` or `from_delta_bel`; the constructor expects what these compute.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class DeltaBelDisplay:
         max_points: int = 20000,
         random_state: RandomSeed = 0,
     ) -> DeltaBelDisplay:
-        """The picture of a δ-Bel graph that is there already.
+        """The picture of a given δ-Bel graph.
 
         Parameters
         ----------

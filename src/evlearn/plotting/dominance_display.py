@@ -31,10 +31,10 @@ class DominanceDisplay:
 
     One partition dominates another if it is at least as consistent with the reference and leaves at most as much
     open, and is better in one of the two. The upper left corner is the best. Filled points are the partitions that
-    no other dominates. The dashed line through them is the border of what is reached: along it one has to choose
+    no other dominates. The dashed line through them is the border of what is reached: along it you have to choose
     between saying much and saying nothing wrong. Hollow points are dominated.
 
-    Make it with `from_partitions`; the constructor takes what that has computed.
+    Make it with `from_partitions`; the constructor expects what that computes.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class DoubtDisplay:
 
     The cells that are drawn and the average mass of the empty set add up to one. All cells have one colour scale.
 
-    Make it with `from_estimator` or `from_partition`; the constructor takes what these have computed.
+    Make it with `from_estimator` or `from_partition`; the constructor expects what these compute.
 
     Parameters
     ----------

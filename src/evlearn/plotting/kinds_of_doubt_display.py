@@ -27,7 +27,7 @@ _LOOKS: dict[str, tuple[str, str, float]] = {
 class KindsOfDoubtDisplay:
     """Samples in the plane: which are sure, and where the doubt about the others comes from.
 
-    Make it with `from_estimator`; the constructor takes what it has computed.
+    Make it with `from_estimator`; the constructor expects what it computes.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ _GID = "evlearn-objective"  # by which lines that are there already are counted
 class ObjectiveDisplay:
     """The objective of a fit against its iterations.
 
-    The legend tells the last value, and whether the fit converged; the last value is marked by a filled marker if
+    The legend shows the last value, and whether the fit converged; the last value is marked by a filled marker if
     it did and by a hollow one if it did not. Several fits drawn on the same axes have different colours, lines and
     markers.
 

@@ -52,7 +52,7 @@ class CredalPartitionDisplay:
     all that are possibly in it. With ``rule="max_mass"`` these are the lower and upper approximations of Figure 2
     of Denœux (2021).
 
-    Make it with `from_estimator` or `from_partition`; the constructor takes what these have computed.
+    Make it with `from_estimator` or `from_partition`; the constructor expects what these compute.
 
     Parameters
     ----------
@@ -195,8 +195,8 @@ class CredalPartitionDisplay:
         X : array-like or data frame of shape (n_samples, n_features)
             The features of the samples; the axes carry the column names of a data frame.
         features : sequence of two int or str, default=None
-            The features to show, by number or column name. None means the two that there are or, where there
-            are more, the first two principal components of `X`, of which the axes tell the variance.
+            The features to show, by number or column name. None means the two that there are or, where there are
+            more, the first two principal components of `X`, whose share of the variance the axes show.
         rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
             How the candidates of a sample are chosen: by the verdict that summaries and tables show, or as in the
             rough partitions of the papers. With the last rule no sample is an outlier.
@@ -205,7 +205,7 @@ class CredalPartitionDisplay:
         y_true : array-like of shape (n_samples,), default=None
             The true classes: then these have the markers, and clusters only have colours.
         size : {"plausibility", "belief"} or None, default=None
-            What the areas of markers tell about a sample and its most plausible cluster; None draws all alike.
+            What the areas of markers show about a sample and its most plausible cluster; None draws all alike.
         prototypes : bool, default=False
             Whether to draw ``cluster_centers_`` of the estimator.
         ellipses : bool, default=False
@@ -274,8 +274,8 @@ class CredalPartitionDisplay:
         X : array-like or data frame of shape (n_samples, n_features)
             The features of the samples; the axes carry the column names of a data frame.
         features : sequence of two int or str, default=None
-            The features to show, by number or column name. None means the two that there are or, where there
-            are more, the first two principal components of `X`, of which the axes tell the variance.
+            The features to show, by number or column name. None means the two that there are or, where there are
+            more, the first two principal components of `X`, whose share of the variance the axes show.
         rule : {"verdict", "max_mass", "interval_dominance"}, default="verdict"
             How the candidates of a sample are chosen: by the verdict that summaries and tables show, or as in the
             rough partitions of the papers. With the last rule no sample is an outlier.
@@ -284,7 +284,7 @@ class CredalPartitionDisplay:
         y_true : array-like of shape (n_samples,), default=None
             The true classes: then these have the markers, and clusters only have colours.
         size : {"plausibility", "belief"} or None, default=None
-            What the areas of markers tell about a sample and its most plausible cluster; None draws all alike.
+            What the areas of markers show about a sample and its most plausible cluster; None draws all alike.
         prototypes : array-like of shape (n_clusters, n_features), default=None
             Prototypes to draw, in the space of `X`.
         mixture : fitted Gaussian mixture, default=None

@@ -23,7 +23,7 @@ class PartitionMapDisplay:
     """A map of partitions: the nearer two of them, the more alike is what they say about pairs of samples.
 
     Distances are nearly one minus the credal Rand index, by multidimensional scaling. The axes have no meaning of
-    their own. Points are the darker the more a partition leaves open.
+    their own. The more a partition leaves open, the darker its point.
 
     Make it with `from_partitions` or `from_comparison`.
 

@@ -38,7 +38,7 @@ class PartitionPanelsDisplay:
     Denœux (2020)). Panels for clusters show the samples that may belong to one cluster each, filled if they are
     sure of it and rings if torn, with areas by the plausibility of this cluster, among all others in grey.
 
-    Make it with `from_estimator` or `from_partition`; the constructor takes what these have computed.
+    Make it with `from_estimator` or `from_partition`; the constructor expects what these compute.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ class PartitionPanelsDisplay:
         y_true : array-like of shape (n_samples,), default=None
             The true classes: then these have the markers, and clusters only have colours.
         size : {"plausibility", "belief"} or None, default=None
-            What the areas of markers tell about a sample and its most plausible cluster; None draws all alike.
-            Panels of clusters always tell the plausibility of their cluster.
+            What the areas of markers show about a sample and its most plausible cluster; None draws all alike.
+            Panels of clusters always show the plausibility of their cluster.
         prototypes : bool, default=False
             Whether to draw ``cluster_centers_`` of the estimator.
         ellipses : bool, default=False
@@ -210,8 +210,8 @@ class PartitionPanelsDisplay:
         y_true : array-like of shape (n_samples,), default=None
             The true classes: then these have the markers, and clusters only have colours.
         size : {"plausibility", "belief"} or None, default=None
-            What the areas of markers tell about a sample and its most plausible cluster; None draws all alike.
-            Panels of clusters always tell the plausibility of their cluster.
+            What the areas of markers show about a sample and its most plausible cluster; None draws all alike.
+            Panels of clusters always show the plausibility of their cluster.
         prototypes : array-like of shape (n_clusters, n_features), default=None
             Prototypes to draw, in the space of `X`.
         mixture : fitted Gaussian mixture, default=None

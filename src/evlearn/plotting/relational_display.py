@@ -35,7 +35,7 @@ class RelationalDisplay:
     stripe is a sample of which little is known. Where belief and plausibility differ, it is unknown whether the
     two are in one cluster. The diagonal compares a sample with an independent twin.
 
-    Make it with `from_estimator` or `from_partition`; the constructor takes what these have computed.
+    Make it with `from_estimator` or `from_partition`; the constructor expects what these compute.
 
     Parameters
     ----------

@@ -169,7 +169,7 @@ class RiskCoverageDisplay:
         y : array-like of shape (n_samples,)
             The true classes.
         classes : array-like of shape (n_clusters,), default=None
-            What the clusters stand for, the ``classes_`` of a classifier. None takes the class that most samples
+            What the clusters stand for, the ``classes_`` of a classifier. None means the class that most samples
             of each cluster have.
         generalized : bool, default=False
             Whether to draw the generalized risk, see `plot`.

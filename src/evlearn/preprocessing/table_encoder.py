@@ -27,7 +27,7 @@ class TableEncoder(ReadsTables):
     Parameters
     ----------
     missing : {"keep", "impute"}, default="keep"
-        What becomes of a gap. "keep": it stays one (NaN), for estimators that take gaps for doubt. "impute": it
+        What becomes of a gap. "keep": it stays one (NaN), for estimators that turn gaps into doubt. "impute": it
         becomes zero, which is the centre of a number, and as far from all categories, for estimators that refuse
         gaps.
     scaling : {"auto", "standard"}, default="auto"

@@ -63,13 +63,13 @@ def report(
     estimator : fitted estimator or CredalPartition
         An evlearn or scikit-learn clusterer, a `sklearn.pipeline.Pipeline` that ends in one, or a partition.
     X : pandas, polars or pyarrow table, dict of columns, array-like of shape (n_samples, n_columns), or None
-        The samples as people know them: for an estimator, the table that it takes, with the samples of the fit or
-        new ones; for a partition, any table with a row for each of its samples, or None. Names of rows and columns
-        are shown where X has any.
+        The samples as people know them: for an estimator, the table that it accepts, with the samples of the fit
+        or new ones; for a partition, any table with a row for each of its samples, or None. Names of rows and
+        columns are shown where X has any.
     path : str or path
         The file, which ends in ``.html`` or ``.htm``. An older file is replaced.
     cluster_names : sequence of str or None, default=None
-        A name for each cluster; None takes those of the partition, or numbers.
+        A name for each cluster; None means those of the partition, or numbers.
     level : float, default=0.6
         A sample with at least this belief in one cluster is sure, see `evlearn.CredalPartition.verdict`.
         The page says it. `evlearn.CredalPartition.level_leaving` finds the level that leaves a given share of the

@@ -24,7 +24,7 @@ from evlearn.utils.validation import check_choice, check_integer, check_real
 
 
 class BPEC(PrototypeClusterer):
-    r"""Belief-peak evidential clustering: centres are samples that their neighbours take for centres.
+    r"""Belief-peak evidential clustering: centres are samples that their neighbours support as centres.
 
     First the samples that stand out in the δ-Bel graph are found, and with them, if wanted, the
     number of clusters. These samples are the prototypes and stay where they are; masses follow as in ECM, by
@@ -34,12 +34,12 @@ class BPEC(PrototypeClusterer):
     Parameters
     ----------
     n_clusters : int or "auto", default="auto"
-        The number of clusters; "auto" takes as many as peaks stand out.
+        The number of clusters; "auto" uses as many as there are peaks that stand out.
     n_neighbors : int or "auto", default="auto"
         How many neighbours say whether a sample is a centre. "auto" is a tenth of the samples, but at least 10
         and at most 100.
     q : float or None, default=0.9
-        The quantile of a sample's distances to its neighbours that is its scale; None takes the scale 1 for all.
+        The quantile of a sample's distances to its neighbours that is its scale; None means the scale 1 for all.
     min_bel, min_delta : float or None, default=None
         With `n_clusters` "auto": use the samples above these thresholds of the δ-Bel graph as
         centres.
@@ -62,7 +62,7 @@ class BPEC(PrototypeClusterer):
         papers use 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
         The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
-        takes the distance that 95 of 100 pairs of samples do not exceed.
+        uses the distance that 95 of 100 pairs of samples do not exceed.
     metric : {"adaptive", "euclidean"}, default="adaptive"
         "adaptive": every cluster has its own metric, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6
@@ -199,7 +199,7 @@ class BPEC(PrototypeClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `ECM.fit` takes.
+            The samples; any kind of data that `ECM.fit` accepts.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
 

@@ -52,7 +52,7 @@ class CCM(OnlineClusterer):
         papers use 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
         The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
-        takes the distance that 95 of 100 pairs of samples do not exceed.
+        uses the distance that 95 of 100 pairs of samples do not exceed.
     init : str or array-like of shape (n_clusters, n_features), default="kmeans"
         Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at samples spread by k-means++;
         "random", at random samples; "peaks", at peaks of belief; or at given points.
@@ -64,7 +64,7 @@ class CCM(OnlineClusterer):
     tol : float, default=1e-6
         An iteration that lowers the objective by less than this share of it is the last.
     half_life : float or None, default=None
-        For `partial_fit`: after how many more samples what was told counts half; with infinity all samples count
+        For `partial_fit`: after how many more samples earlier ones count half; with infinity all samples count
         alike. None: the t-th of equal portions has a share of ``t**-0.7``, so that clusters settle.
     random_state : int, RandomState instance or None, default=None
         The seed, for results that can be repeated.

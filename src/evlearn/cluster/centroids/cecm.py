@@ -65,11 +65,11 @@ class CECM(DistanceFeatures, EvidentialClusterer):
     n_pair_neighbors : int, default=1
         For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
     alpha : float or "auto", default="auto"
-        How much large sets are discouraged: the squared distance to a set of k clusters counts ``k**alpha``
-        times. "auto" lets a pair win near the middle of the two closest clusters; the paper takes 1.
+        How much large sets are discouraged: the squared distance to a set of k clusters counts ``k**alpha`` times.
+        "auto" lets a pair win near the middle of the two closest clusters; the paper uses 1.
     delta : float or "auto", default="auto"
         The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
-        takes the distance that 95 of 100 pairs of samples do not exceed.
+        uses the distance that 95 of 100 pairs of samples do not exceed.
     xi : float, default=0.5
         The weight of the constraints, at least 0 and below 1; that of the distances is ``1 - xi``. Distances are
         squared and have the unit of the data, so scale the data, or choose the weight for their unit.

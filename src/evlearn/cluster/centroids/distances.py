@@ -23,7 +23,7 @@ class DistanceFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples; any kind of data that `fit` takes.
+            The samples; any kind of data that `fit` accepts.
 
         Returns
         -------

@@ -61,7 +61,7 @@ class ECM(OnlineClusterer):
         papers use 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
         The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
-        takes the distance that 95 of 100 pairs of samples do not exceed.
+        uses the distance that 95 of 100 pairs of samples do not exceed.
     metric : {"euclidean", "adaptive"}, default="euclidean"
         "adaptive": every cluster has its own metric, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6
@@ -78,7 +78,7 @@ class ECM(OnlineClusterer):
     tol : float, default=1e-6
         An iteration that lowers the objective by less than this share of it is the last.
     half_life : float or None, default=None
-        For `partial_fit`: after how many more samples what was told counts half; with infinity all samples count
+        For `partial_fit`: after how many more samples earlier ones count half; with infinity all samples count
         alike. None: the t-th of equal portions has a share of ``t**-0.7``, so that clusters settle.
     random_state : int, RandomState instance or None, default=None
         The seed, for results that can be repeated.

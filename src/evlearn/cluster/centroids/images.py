@@ -89,7 +89,7 @@ def segment_image(
         The axis of the channels, such as -1 for colours that come last; None if there is one value for each pixel.
     estimator : SECM or None, default=None
         Other choices: an estimator whose parameters are taken, but for the two that are given here. If it has a
-        `connectivity`, that one counts. None takes the defaults.
+        `connectivity`, that one counts. None means the defaults.
     random_state : int, RandomState instance or None, default=None
         The seed, for results that can be repeated.
 

@@ -69,7 +69,7 @@ class OnlineClusterer(PrototypeClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The samples; any kind of data that `fit` takes. An empty array or frame changes nothing.
+            The samples; any kind of data that `fit` accepts. An empty array or frame changes nothing.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -46,12 +46,13 @@ class SECM(PrototypeClusterer):
     n_clusters : int, default=3
         The number of clusters.
     connectivity : sparse matrix, array-like of shape (n_samples, n_samples), callable or None, default=None
-        Who is beside whom, as in scikit-learn: weights of neighbours, zero for all other pairs, for instance by
-        ``sklearn.feature_extraction.image.grid_to_graph`` or ``sklearn.neighbors.kneighbors_graph``; or a function
-        that makes such a graph of X. The diagonal does not count. None: nobody has neighbours, as in ECM.
+        Which samples are neighbours, as in scikit-learn: weights of neighbours, zero for all other pairs, for
+        instance by ``sklearn.feature_extraction.image.grid_to_graph`` or ``sklearn.neighbors.kneighbors_graph``;
+        or a function that makes such a graph of X. The diagonal does not count. None: no sample has neighbours, as
+        in ECM.
     neighbor_share : float or "auto", default="auto"
         The share of the neighbours, together, in an averaged distance, from 0 (none, as in ECM) to 1 (the sample
-        itself does not count). "auto" takes more of them the more noise there is beside edges; without edges, each
+        itself does not count). "auto" uses more of them the more noise there is beside edges; without edges, each
         neighbour as much as the sample itself.
     cost : {"ecm", "ccm"}, default="ecm"
         The distance of a sample to a set of clusters: that to its barycentre, as in ECM, or a mean of those to
@@ -78,7 +79,7 @@ class SECM(PrototypeClusterer):
         papers use 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
         The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
-        takes the distance that 95 of 100 pairs of samples do not exceed.
+        uses the distance that 95 of 100 pairs of samples do not exceed.
     init : str or array-like of shape (n_clusters, n_features), default="kmeans"
         Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at samples spread by k-means++;
         "random", at random samples; "peaks", at peaks of belief; or at given points.
@@ -233,7 +234,7 @@ class SECM(PrototypeClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path, dask collection or iterable of arrays
-            The samples; any kind of data that `fit` takes.
+            The samples; any kind of data that `fit` accepts.
         connectivity : sparse matrix, array-like of shape (n_samples, n_samples), callable or None, default=None
             Who of these samples is beside whom, if their distances are to be averaged as those of the fit.
         out : str, path or None, default=None

@@ -55,8 +55,8 @@ class BootClus(RowwiseClusterer):
     true probability about as often as `confidence` says, on the average over data sets. If the covariance model is
     chosen, each resample chooses again, among models that were nearly as good: the choice is uncertain too.
 
-    Data of which a few samples are a million times farther away than the others are refused: nothing of the
-    others would be left beside them. New samples as far as that from all components may be with anyone: their
+    Data in which a few samples are a million times farther away than the others are refused: beside them, the
+    others could not be told apart. New samples as far as that from all components may be in any cluster: their
     mass is on the largest sets.
 
     Missing values (NaN) become doubt: mixtures are fitted to samples that were completed at random, the masses of

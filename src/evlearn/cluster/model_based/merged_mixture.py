@@ -31,13 +31,13 @@ _OBJECTS_EACH = 10
 class MergedMixture(RowwiseClusterer):
     r"""Clusters that are bent, or of any shape: components of a Gaussian mixture, merged where they overlap.
 
-    A single ellipsoid is no banana, but a few of them are. A Gaussian mixture is fitted with as many components as
-    the data call for (by BIC, at least one for each cluster). Then the two that overlap most are merged, again and
-    again, until there are as many clusters as asked for. Two overlap if samples of each are often given to the
-    other. The masses are the probabilities of the merged clusters.
+    A single ellipsoid cannot follow a bent cluster, but a few of them can. A Gaussian mixture is fitted with as
+    many components as the data call for (by BIC, at least one for each cluster). Then the two that overlap most
+    are merged, again and again, until there are as many clusters as asked for. Two overlap if samples of each are
+    often given to the other. The masses are the probabilities of the merged clusters.
 
-    Data of which a few samples are a million times farther away than the others are refused: nothing of the
-    others would be left beside them. Of new samples as far as that from all components, in standard deviations,
+    Data in which a few samples are a million times farther away than the others are refused: beside them, the
+    others could not be told apart. Of new samples as far as that from all components, in standard deviations,
     nothing is known.
 
     Missing values (NaN) become doubt: the masses of a sample with gaps are those that it would have on average,

@@ -97,9 +97,9 @@ class DeltaBel:
             successive scores, among the 50 largest, and finds at most one peak for every two samples. It is not
             used where a threshold is given.
         min_bel : float or None, default=None
-            Take all samples whose belief is above this.
+            Use all samples whose belief is above this.
         min_delta : float or None, default=None
-            Take all samples whose delta is above this; with `min_bel` too, both must hold.
+            Use all samples whose delta is above this; with `min_bel` too, both must hold.
 
         Returns
         -------
@@ -167,7 +167,7 @@ def delta_bel(
         and at most 100. Good values are some tens, up to the size of the smallest cluster: more blur the clusters,
         fewer follow chance. Large clusters need more; a tenth of their size is enough.
     q : float or None, default=0.9
-        The quantile of a sample's distances to its neighbours that is its scale. None takes the scale 1 for all.
+        The quantile of a sample's distances to its neighbours that is its scale. None means the scale 1 for all.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or a metric of `sklearn.neighbors.NearestNeighbors`
         that needs no parameters.

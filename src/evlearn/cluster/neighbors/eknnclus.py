@@ -41,10 +41,10 @@ class EKNNClus(EvidentialClusterer):
     r"""EK-NNclus: evidential clustering by nearest neighbours, which finds the number of clusters itself.
 
     Every sample starts with a label of its own, or a random one. Then samples take turns: each asks its nearest
-    neighbours, near ones count more, and it takes the label that has the most support. Labels die out, and when
-    nobody wants to change, those that are left are the clusters. They may have any shape. The mass functions say
-    how strong the support is: samples between clusters have mass on several of them, and samples whose neighbours
-    are far away have mass on the set of all clusters, "could be any".
+    neighbours, near ones count more, and it takes the label that has the most support. Labels die out, and when no
+    sample changes any more, the labels that are left are the clusters. They may have any shape. The mass functions
+    say how strong the support is: samples between clusters have mass on several of them, and samples whose
+    neighbours are far away have mass on the set of all clusters, "could be any".
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class EKNNClus(EvidentialClusterer):
         every change increases the objective; with "directed" nearly every one.
     y_init : "auto", int or array-like of int of shape (n_samples,), default="auto"
         The labels to start from. "auto": a label of its own for each of up to 1000 samples, and beyond random ones
-        of 500 labels. A number: random ones of so many labels.
+        of 500 labels. A number: random ones of that many labels.
     n_init : int, default=5
         How many times to start; the labels with the largest objective are kept, which tend to be those with the
         fewest clusters.
@@ -330,7 +330,7 @@ class NeighborModel:
     support : Support
         What a neighbour counts.
     n_neighbors : int or None
-        How many neighbours speak; None for all in a given graph.
+        The number of neighbours; None for all in a given graph.
     metric : str or callable
         As for `sklearn.neighbors.NearestNeighbors`.
     focal_sets : FocalSets

@@ -50,7 +50,7 @@ class EVCLUS(RowwiseClusterer):
 
     EVCLUS looks for one mass function per sample such that the degree of conflict of two samples matches their
     dissimilarity. Samples between clusters get mass on sets of clusters, and samples far from all clusters get
-    mass on the empty set. It needs dissimilarities only, metric or not, takes must-link and cannot-link
+    mass on the empty set. It needs dissimilarities only, metric or not, accepts must-link and cannot-link
     constraints, and predicts for new samples.
 
     Missing values (NaN) of features in memory become doubt: the masses of a sample with gaps are those that it
@@ -76,12 +76,12 @@ class EVCLUS(RowwiseClusterer):
         How dissimilarities become target conflicts: ``1 - exp(-gamma * d**2)`` with conflict 0.95 at `d0`,
         ``min(1, d / d0)``, the share of pairs that are not farther apart, or a function onto [0, 1].
     d0 : float or None, default=None
-        The dissimilarity from which samples are almost surely in different clusters. None takes a quantile.
+        The dissimilarity from which samples are almost surely in different clusters. None means a quantile.
     d0_quantile : float or "auto", default="auto"
-        The quantile of the dissimilarities that None takes; the papers have 0.9. "auto" tries ten quantiles on a
+        The quantile of the dissimilarities that None means; the papers have 0.9. "auto" tries ten quantiles on a
         sample, and takes the one with the surest partition that has all clusters and few outliers. Then
-        "exponential" counts squares from a lower quantile on, so that distances that are all alike, as they are
-        in many dimensions, make no outliers.
+        "exponential" counts squares from a lower quantile on, so that distances that are all alike, as they are in
+        many dimensions, make no outliers.
     n_partners : int, "auto", "all" or array-like of int of shape (n_samples, k), default="auto"
         How many other samples each sample is compared with, or which ones. "auto" means all of up to 2000 samples,
         and 200 beyond.
@@ -251,9 +251,9 @@ class EVCLUS(RowwiseClusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
-            Features, or dissimilarities if `metric` is "precomputed". The landmark solver also takes data that
-            are not in memory: the path of Parquet files, a Dask collection, or an iterable of arrays, as
-            `ECM.fit` does.
+            Features, or dissimilarities if `metric` is "precomputed". The landmark solver also accepts data that
+            are not in memory: the path of Parquet files, a Dask collection, or an iterable of arrays, as `ECM.fit`
+            does.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
         constraints : PairwiseConstraints or NamedConstraints, default=None

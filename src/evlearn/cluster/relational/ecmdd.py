@@ -56,14 +56,14 @@ class ECMdd(EvidentialClusterer):
 
     A medoid is a sample in the middle of a cluster. Nothing but dissimilarities of any kind is needed to find it,
     and one can look at it: a typical customer, protein or word. Sets of clusters have medoids of their own,
-    samples that are about as far from all clusters of the set. A sample gives mass to a set the more the nearer
-    it is to the medoids, and to the empty set if it is far from all of them.
+    samples that are about as far from all clusters of the set. The nearer a sample is to the medoids of a set, the
+    more mass it gives to that set; a sample far from all gives mass to the empty set.
 
     With ``medoids="median"`` it is median evidential c-means (MECM): clusters alone have medoids, and a sample
     gives mass to a set of clusters if it is about as far from all of them.
 
-    Data of which a few samples are a million times farther away than the others are refused: nothing of the
-    others would be left beside them.
+    Data in which a few samples are a million times farther away than the others are refused: beside them, the
+    others could not be told apart.
 
     Parameters
     ----------

@@ -57,12 +57,12 @@ class RECM(EvidentialClusterer):
     r"""Relational evidential c-means: prototypes for samples of which only dissimilarities are known.
 
     RECM is evidential c-means without coordinates. Each cluster has a prototype, a weighted mean of samples, and
-    each set of clusters the barycentre of theirs; distances to both follow from the dissimilarities alone. A
-    sample gives mass to a set the more the nearer it is to the barycentre, and to the empty set if it is far from
-    all of them. It is fast, exact for Euclidean distances, and takes other dissimilarities too.
+    each set of clusters has the barycentre of their prototypes; distances to both follow from the dissimilarities
+    alone. The nearer a sample is to a barycentre, the more mass it gives to that set; a sample far from all gives
+    mass to the empty set. It is fast, exact for Euclidean distances, and accepts other dissimilarities too.
 
-    Data of which a few samples are a million times farther away than the others are refused: nothing of the
-    others would be left beside them.
+    Data in which a few samples are a million times farther away than the others are refused: beside them, the
+    others could not be told apart.
 
     Missing values (NaN) of features become doubt: the masses of a sample with gaps are those that it would have on
     average, and what remains open is mass on the set of all clusters. Dissimilarities must all be known.
@@ -82,15 +82,14 @@ class RECM(EvidentialClusterer):
         For "neighbor_pairs": how many of its most similar clusters count as a cluster's neighbours.
     alpha : float or "auto", default="auto"
         How much large sets are discouraged, from 0 to 100: the squared distance to a set of k clusters counts
-        ``k**alpha`` times. "auto" lets a pair win near the middle of the two closest clusters; the paper
-        takes 1.
+        ``k**alpha`` times. "auto" lets a pair win near the middle of the two closest clusters; the paper uses 1.
     beta : float or "auto", default="auto"
         The exponent of the masses, above 1: nearer to 1, samples are more decided. "auto" chooses it by the width
         of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; R's
-        package takes 1.5.
+        package uses 1.5.
     delta : float or "auto", default="auto"
         The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
-        takes the dissimilarity that 95 of 100 pairs of samples do not exceed.
+        uses the dissimilarity that 95 of 100 pairs of samples do not exceed.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
