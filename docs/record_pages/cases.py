@@ -16,16 +16,19 @@ GIVEN_MORE = {"forest, given diagnoses", "look at all"}
 
 def parts(read):
     """What the pages include."""
-    cases = (biopsies, cells, brain, languages, sensors)
+    cases = (biopsies, cells, credit, brain, languages, sensors)
     found = {f"{case.__name__}_{name}": part for case in cases for name, part in case(read).items()}
     return found | {"outcomes": outcomes(read)}
 
 
 def outcomes(read):
     """A row for each case: what the guide advises, beside the best of the other methods."""
+    applications = read("case_credit")
     compared = {
         "biopsies": ("CCM", read("case_biopsies"), None, "cost"),
         "cells": ("evidential forest", read("case_cells"), None, "cost"),
+        "credit": ("evidential forest", applications, "as they are", "cost"),
+        "credit, forms with gaps": ("evidential forest", applications, "30 % removed", "cost"),
         "brain": ("SECM", read("case_brain"), None, "errors_left"),
         "languages": ("EVCLUS", read("case_languages"), None, "cost"),
         "sensors": ("evidential forest", read("case_sensors"), None, "cost"),
@@ -93,6 +96,29 @@ def by_type(found):
     methods = list(next(iter(found.values())))
     rows = [[kind, *(f"{each[one]:.0f}" for one in methods)] for kind, each in found.items()]
     return table(["new type", *(called(one) for one in methods)], rows)
+
+
+def credit(read):
+    """Acts and costs, with and without gaps."""
+    found = read("case_credit")
+    columns = {
+        "grant": "granted",
+        "refuse": "refused",
+        "look": "looked at",
+        "bad_of_granted": "bad among the granted",
+        "cost": "cost",
+    }
+    shown = {}
+    for name, which in (("decisions", "as they are"), ("removed", "30 % removed")):
+        shown[name] = decisions(found["methods"][which], columns)
+        shown[f"gains_{name}"] = gains(found["gains"][which], "evidential forest", "cost")
+    shown["neighbours_removed"] = gains(
+        found["gains_of_neighbours"]["30 % removed"], "evidential neighbours", "cost"
+    )
+    costs = {
+        which: {one: each["cost"] for one, each in found["methods"][which].items()} for which in found["methods"]
+    }
+    return {**shown, "picture": dots(costs, "cost of 100 applications"), "made": provenance(found)}
 
 
 def brain(read):
@@ -222,6 +248,23 @@ def curves(found):
     axes.axvline(10, color="#BBBBBB", lw=0.8)
     axes.text(10.2, 26.5, "the budget of the table", fontsize=8, color="#666666")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
+    return figure
+
+
+def dots(costs, label):
+    """Costs with intervals, a panel for each kind."""
+    figure = Figure(figsize=(7, 2.6), layout="constrained")
+    ends = [one[end] for each in costs.values() for one in each.values() for end in ("low", "high")]
+    limits = (min(ends) - 1, max(ends) + 1)
+    for place, (title, each) in enumerate(costs.items(), start=1):
+        axes = axes_of(figure, 1, len(costs), place, xlabel=label, xlim=limits)
+        axes.set_title(title, loc="left", fontsize=10)
+        for row, (name, one) in enumerate(each.items()):
+            axes.plot([one["low"], one["high"]], [row, row], color=colour(name), lw=2)
+            axes.plot(one["mean"], row, "o", color=colour(name))
+        names = list(each) if place == 1 else [""] * len(each)
+        axes.set_yticks(range(len(each)), names, fontsize=8)
+        axes.invert_yaxis()
     return figure
 
 

@@ -22,6 +22,7 @@ SHORT = {
         "chosen": ("logistic regression", "evidential forest"),
         "left_out": ["CD19+ B"],
     },
+    "credit": {"repeats": 1, "chosen": ("logistic regression", "evidential forest"), "most": 600},
     "brain": {"resolution": 4, "chosen": ("Gaussian mixture", "SECM")},
     "languages": {"seeds": 2, "chosen": ("spectral", "EVCLUS")},
     "sensors": {"orders": 1, "chosen": ("logistic regression", "evidential forest"), "arriving": 2},
@@ -155,6 +156,25 @@ def test_cells_are_what_the_page_says():
     assert all(by_type[one]["unseen-class detector"] > 70 for one in ("CD19+ B", "CD56+ NK", "CD34+"))
     assert max(share for one in ("CD14+ Monocyte", "Dendritic") for share in by_type[one].values()) < 5
     assert all(is_open(one) for one in found["new_gains"].values())
+
+
+def test_credit_is_what_the_page_says():
+    found = record.read("case_credit")
+    plain, removed = found["methods"]["as they are"], found["methods"]["30 % removed"]
+    assert found["gains"]["as they are"]["logistic regression"]["high"] < 0
+    assert max(one["cost"]["mean"] for name, one in plain.items() if name != "look at all") < 50
+    assert removed["calibrated boosting"]["cost"]["high"] > 50
+    assert abs(removed["calibrated boosting"]["look"]["mean"] - plain["calibrated boosting"]["look"]["mean"]) < 2
+    neighbours = "evidential neighbours"
+    assert (round(plain[neighbours]["look"]["mean"]), round(removed[neighbours]["look"]["mean"])) == (47, 71)
+    rises = {
+        name: removed[name]["cost"]["mean"] - plain[name]["cost"]["mean"]
+        for name in plain
+        if name != "look at all"
+    }
+    assert min(rises, key=rises.get) == neighbours
+    of_neighbours = found["gains_of_neighbours"]["30 % removed"]
+    assert all(is_open(of_neighbours[one]) for one in ("calibrated forest", "logistic regression"))
 
 
 def test_the_brain_is_what_the_page_says():

