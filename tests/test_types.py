@@ -121,6 +121,16 @@ def wheel(tmp_path_factory):
     return made
 
 
+@pytest.mark.slow
+def test_the_wheel_is_for_all_later_pythons_small_and_without_sources(wheel):
+    assert "-cp311-abi3-" in wheel.name
+    assert wheel.stat().st_size < 2e6
+    with zipfile.ZipFile(wheel) as files:
+        endings = {Path(name).suffix for name in files.namelist()}
+    assert ".so" in endings or ".pyd" in endings
+    assert not endings & {".pyx", ".pxd", ".c", ".h"}
+
+
 @pytest.fixture(scope="session")
 def as_a_user(wheel, tmp_path_factory):
     """Options of a type checker that sees evlearn as it is installed from the wheel."""

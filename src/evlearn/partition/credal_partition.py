@@ -70,7 +70,7 @@ class CredalPartition:
     masses: FloatArray
     focal_sets: FocalSets
     _index: Any
-    _noun: str
+    _noun: Literal["cluster", "class"]
 
     def __init__(
         self,

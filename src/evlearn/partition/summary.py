@@ -3,6 +3,7 @@
 import html
 from collections import Counter
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class PartitionSummary:
     n_outliers: int
     nonspecificity: float
     level: float
-    noun: str = "cluster"
+    noun: Literal["cluster", "class"] = "cluster"
 
     @property
     def n_sure(self) -> int:
@@ -119,7 +120,9 @@ class PartitionSummary:
         return f"<div><strong>{self._size()}</strong><table>{''.join(rows)}</table>{self._rule()}</div>"
 
 
-def summarize(verdict: Verdict, focal_sets: FocalSets, nonspecificity: float, noun: str) -> PartitionSummary:
+def summarize(
+    verdict: Verdict, focal_sets: FocalSets, nonspecificity: float, noun: Literal["cluster", "class"]
+) -> PartitionSummary:
     """Count the samples by their candidates."""
     candidates = verdict.candidates
     sure = candidates[verdict.sure].sum(axis=0)
