@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+from docutils import nodes
+
 import evlearn
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
@@ -34,7 +36,7 @@ extensions = [
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
-suppress_warnings = ["myst.xref_missing"]  # links of CONTRIBUTING.md to files of the repository become plain text
+suppress_warnings = ["myst.xref_missing"]  # see `unlink_files`
 default_role = "py:obj"
 toc_object_entries_show_parents = "hide"
 
@@ -102,6 +104,13 @@ def skip_metadata_requests(app, what, name, obj, skip, options):
     return True if name in ("get_metadata_routing", "set_output") or name.endswith("_request") else None
 
 
+def unlink_files(app, doctree, page):
+    # CONTRIBUTING.md links to files of the repository that are no pages.
+    for link in list(doctree.findall(nodes.reference)):
+        if link.get("refid", "").endswith(".md"):
+            link.replace_self(link.children)
+
+
 def write_record(app):
     record_pages.write_parts()
 
@@ -112,4 +121,5 @@ def setup(app):
     app.connect("autodoc-skip-member", skip_tuple_fields)
     app.connect("autodoc-skip-member", skip_metadata_requests)
     app.connect("missing-reference", other_projects.link)
+    app.connect("doctree-resolved", unlink_files)
     app.connect("build-finished", example_times.check, priority=900)  # after all others: the pages are whole
