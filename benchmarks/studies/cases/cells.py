@@ -17,18 +17,12 @@ looked at when the detector was designed (`answers.unseen`), with other splits. 
 """
 
 import numpy as np
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_predict
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from benchmarks.studies.answers.data import folder
+from benchmarks.studies.cases import classifiers
 from benchmarks.studies.cases.decisions import acts_of_masses, acts_of_probabilities, gains, interval, intervals
 from evlearn import predict_mass
-from evlearn.classify import EvidentialForestClassifier, EvidentialKNNClassifier
 from evlearn.conformal import UnseenClassDetector
 
 N_COMPONENTS, REPEATS, FOLDS = 15, 4, 5
@@ -48,16 +42,9 @@ TREE = {
     ),
     "myeloid cell": ("family", ("CD14+ Monocyte", "Dendritic")),
 }
-OURS = "evidential forest"
-PEERS = {
-    "calibrated forest": lambda: CalibratedClassifierCV(RandomForestClassifier(200, random_state=0)),
-    "logistic regression": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
-    "neighbours": lambda: make_pipeline(StandardScaler(), KNeighborsClassifier(10)),
-}
-METHODS = PEERS | {
-    OURS: lambda: EvidentialForestClassifier(random_state=0),
-    "evidential neighbours": lambda: make_pipeline(StandardScaler(), EvidentialKNNClassifier()),
-}
+OURS = classifiers.OURS
+PEERS = classifiers.peers(200)
+METHODS = PEERS | classifiers.ours()
 
 
 def load():

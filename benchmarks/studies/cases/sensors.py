@@ -14,31 +14,18 @@ first, and `EvidentialKNNClassifier`. All by default. No other variant was tried
 """
 
 import numpy as np
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from benchmarks.studies.answers.data import folder
+from benchmarks.studies.cases import classifiers
 from benchmarks.studies.cases.decisions import acts_of_masses, acts_of_probabilities, gains, interval, intervals
 from evlearn import predict_mass
 from evlearn.belief import loss_matrix
-from evlearn.classify import EvidentialForestClassifier, EvidentialKNNClassifier
 
 WINDOW, LABELLED, ORDERS, LOOK = 200, 2, 5, 0.2
 COSTS = {"wrong name": 1.0, "look": LOOK}
-OURS = "evidential forest"
-PEERS = {
-    "calibrated forest": lambda: CalibratedClassifierCV(RandomForestClassifier(100, random_state=0)),
-    "logistic regression": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
-    "neighbours": lambda: make_pipeline(StandardScaler(), KNeighborsClassifier(10)),
-}
-METHODS = PEERS | {
-    OURS: lambda: EvidentialForestClassifier(random_state=0),
-    "evidential neighbours": lambda: make_pipeline(StandardScaler(), EvidentialKNNClassifier()),
-}
+OURS = classifiers.OURS
+PEERS = classifiers.peers(100)
+METHODS = PEERS | classifiers.ours()
 
 
 def load():
