@@ -155,7 +155,7 @@ def test_wrong_calls_are_explained():
     with pytest.raises(TypeError, match="result must be a CredalPartition or a fitted estimator"):
         review([0, 1])
     found = review(CredalPartition.from_hard([0, 1, 1]), 1)
-    with pytest.raises(ValueError, match="X has 2 rows, and there are 3 samples"):
+    with pytest.raises(ValueError, match="X has 2 rows, but there are 3 samples"):
         found.to_frame(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="a cluster is called 'none of these'"):
         review(CredalPartition.from_hard([0, 1], cluster_names=["a", "none of these"]), 1).label_studio_config()

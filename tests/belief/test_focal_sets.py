@@ -153,7 +153,7 @@ def test_arrange_accepts_r_order_and_adds_the_empty_set():
         (lambda: FocalSets.full([]), "at least one element"),
         (lambda: FocalSets.full(["a", "a"]), "names must be different"),
         (lambda: FocalSets(["a,b"], ["a,b", "c"]), r"element 'a'.*named \"a,b\", c"),
-        (lambda: FocalSets(['"\\x"'], ["a"]), "no JSON string"),
+        (lambda: FocalSets(['"\\x"'], ["a"]), "not a JSON string"),
         (lambda: FocalSets.pairs(3, [(0, 0)]), "pairs must hold sets of two"),
         (lambda: FocalSets.from_membership([[0, 2]]), "zeros and ones"),
         (lambda: FocalSets.from_membership([[0, 1]], 3), "2 columns but frame has 3"),

@@ -134,7 +134,7 @@ def test_rows_of_a_frame_keep_their_names_and_the_reference_decides_what_is_usua
 
 def test_other_models_are_refused():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="must be a logistic regression or a multilayer perceptron"):
+    with pytest.raises(ValueError, match="must be a scikit-learn logistic regression or multilayer perceptron"):
         masses_from_linear(KNeighborsClassifier().fit(X, y), X)
     one_against_all = SGDClassifier(loss="log_loss", random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="softmax of linear scores"):
