@@ -643,7 +643,8 @@ def test_the_command_is_installed():
 @pytest.mark.slow
 def test_the_commands_of_the_guide_run_as_written(iris, capsys):
     guide = Path(__file__).parents[2] / "docs" / "guide" / "command_line.rst"
-    typed = re.findall(r"^   \$ evlearn (.*)$", guide.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    joined = guide.read_text(encoding="utf-8").replace("\\\n", "")
+    typed = re.findall(r"^   \$ evlearn (.*)$", joined, flags=re.MULTILINE)
     assert len(typed) == 11
     Path("pairs.csv").write_text("flower 0,flower 7,must\nflower 0,flower 60,cannot\n")
     for line in typed:
