@@ -232,7 +232,7 @@ def test_the_kind_can_be_chosen_and_the_picture_drawn_again_on_given_axes():
 def test_wrong_input_is_explained():
     partition = partition_of(201, FocalSets.full(2))
     with pytest.raises(
-        ValueError, match=r"kind='bars' is for at most 200 samples, and there are 201; use 'heatmap'"
+        ValueError, match=r"kind='bars' is for at most 200 samples, but there are 201; use 'heatmap'"
     ):
         MassesDisplay.from_partition(partition, kind="bars")
     with pytest.raises(ValueError, match=r"kind must be one of \['auto', 'bars', 'heatmap'\], got 'lines'"):
