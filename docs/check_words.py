@@ -9,6 +9,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,6 +25,7 @@ PROGRAMS = ("examples/**/*.py", "src/evlearn/**/*.py")
 MOST_WORDS = 50
 
 
+@cache
 def phrases() -> list[tuple[re.Pattern[str], str]]:
     """The phrases of the list, with what to write instead."""
     listed = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))["phrase"]

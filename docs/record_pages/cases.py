@@ -234,6 +234,11 @@ def axes_of(figure, *place, **names):
     return axes
 
 
+def legend_beside(axes):
+    """A legend to the right of the axes, where it covers nothing."""
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
+
+
 def curves(found):
     """Errors left, by the share that is looked at; hdbscan is beyond the picture."""
     figure = Figure(figsize=(7, 3.6), layout="constrained")
@@ -247,7 +252,7 @@ def curves(found):
             )
     axes.axvline(10, color="#BBBBBB", lw=0.8)
     axes.text(10.2, 26.5, "the budget of the table", fontsize=8, color="#666666")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
+    legend_beside(axes)
     return figure
 
 
@@ -290,7 +295,7 @@ def map_of_cells(found):
             axes.scatter(
                 u, v, s=size, c=shade, marker=mark, lw=1.2 if mark == "x" else 0, label=f"{name} ({len(some)})"
             )
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
+    legend_beside(axes)
     return figure
 
 
@@ -309,19 +314,14 @@ def map_of_languages(found):
     for one, place in zip(found, places, strict=True):
         n_candidates = len(one["candidates"])
         weight = "bold" if n_candidates == 1 else "normal"
-        text = (
-            one["language"]
-            if n_candidates == 1
-            else f"({one['language']})"
-            if n_candidates
-            else f"[{one['language']}]"
-        )
+        marks = {0: "[]", 1: ("", "")}.get(n_candidates, "()")
+        text = marks[0] + one["language"] + marks[1]
         axes.text(*place, text, color=colours[one["family"]], fontsize=8, weight=weight, ha="center")
     low, high = places.min(axis=0), places.max(axis=0)
     axes.set(xlim=(low[0] - 0.05, high[0] + 0.05), ylim=(low[1] - 0.05, high[1] + 0.05))
     for name, shade in colours.items():
         axes.plot([], [], "s", color=shade, label="no family" if name == "none" else name)
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
+    legend_beside(axes)
     return figure
 
 
@@ -367,5 +367,5 @@ def over_batches(found):
             range(1, len(each) + 1), [one["mean"] for one in each], next(styles), color=colour(name), label=name
         )
     axes.set_ylim(bottom=0)
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9)
+    legend_beside(axes)
     return figure
