@@ -19,6 +19,7 @@ from evlearn.cluster import CECM, EVCLUS
 from evlearn.cluster.base import with_seed
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
+from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.convergence import warn_caller, whole_or_nothing
 from evlearn.utils.typing import ClustererLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer
@@ -27,7 +28,7 @@ from evlearn.utils.validation import check_choice, check_integer
 _ABOUT_AS_SURE = 0.99
 
 
-class ActiveClustering(BaseEstimator):
+class ActiveClustering(CallbackSupportMixin, BaseEstimator):
     """Clustering that asks a person, or any other oracle, about the pairs of samples that it doubts most.
 
     Each round takes the sample in the greatest doubt and asks whether it is in the same cluster as the sample that

@@ -25,6 +25,7 @@ from evlearn.active.strategies import STRATEGIES, most_doubtful_first
 from evlearn.cluster.base import with_seed
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import partition_of, predicts_masses, reached, with_names_of
+from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.reading import rows_of
 from evlearn.utils.typing import ClassifierLike, FloatArray, IntArray, RandomSeed
@@ -34,7 +35,7 @@ from evlearn.utils.validation import check_choice, check_integer
 _CHOICE = 5
 
 
-class ActiveLabelling(BaseEstimator):
+class ActiveLabelling(CallbackSupportMixin, BaseEstimator):
     """A classifier that asks a person, or any other oracle, for the classes of the samples that it doubts most.
 
     It learns from the samples that have been answered, gives masses to all others, and asks about those in the

@@ -19,6 +19,7 @@ from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.credal_partition import of_classes
 from evlearn.partition.estimators import with_names_of
 from evlearn.partition.predictions import decide
+from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.reading import Numbers, read_numbers
@@ -35,7 +36,7 @@ _SET_RULES: dict[str, Callable[[FloatArray, FocalSets], BoolArray]] = {
 }
 
 
-class EvidentialClassifier(ClassifierMixin, BaseEstimator):
+class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Base class: an estimator says `_masses` of rows, and all predictions follow from them."""
 
     _gaps: Gaps | None

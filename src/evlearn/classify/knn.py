@@ -20,6 +20,7 @@ from evlearn.cluster.dissimilarities import check_dissimilarities
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.progress import Steps, expect
 from evlearn.utils.typing import FloatArray, Metric, NumbersLike
 from evlearn.utils.validation import check_flag, check_integer, check_real, check_shape
 
@@ -194,8 +195,9 @@ class EvidentialKNNClassifier(EvidentialClassifier):
             asked = self._ask_each_other(labels, weights, start, floor)
             limits: dict[str, Any] = {"optimize": self.optimize, "tol": self.tol, "max_iter": self.max_iter}
             settings = self._settings()
+            expect(1 + (len(settings) > 1))
             chosen = settings[0] if len(settings) == 1 else asked.choose(settings, **limits)
-            trace = asked.learn(chosen, **limits)
+            trace = asked.learn(chosen, report=Steps(self.max_iter), **limits)
         self.n_neighbors_, self.alpha_ = chosen
         if self._precomputed:
             self._tree = GivenDistances(None)

@@ -1,6 +1,6 @@
 """What training samples say of each other, each left out once: so scales are learned, and the rest is chosen."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from evlearn.belief import contour
 from evlearn.classify.neighbor_evidence import Evidence
 from evlearn.utils.convergence import Trace
 from evlearn.utils.lbfgs import lower_by_lbfgs
+from evlearn.utils.progress import Count
 from evlearn.utils.typing import FloatArray, IntArray
 
 _GRADIENT = 1e-9
@@ -71,9 +72,11 @@ class LeaveOneOut:
     start: FloatArray
     floor: FloatArray
 
-    def choose(self, settings: Iterable[Setting], *, optimize: bool, **limits: Any) -> Setting:
+    def choose(self, settings: Sequence[Setting], *, optimize: bool, **limits: Any) -> Setting:
         """The setting with the smallest log-loss."""
         rows = np.unique(np.linspace(0, len(self.truth) - 1, _ASKED).astype(np.intp))
+
+        tried = Count("search", "setting", len(settings))
 
         def log_loss(setting: Setting) -> float:
             near = self.nearest(setting.n_neighbors).of(rows)
@@ -82,6 +85,7 @@ class LeaveOneOut:
             said = contour(masses, self.evidence.focal_sets)
             right = (said * self.truth[rows]).sum(axis=1) / said.sum(axis=1)
             weights = None if self.importance is None else self.importance[rows]
+            tried.add(1)
             return -float(np.average(np.log(np.maximum(right, _LEAST)), weights=weights))
 
         return min(settings, key=log_loss)

@@ -17,6 +17,7 @@ from evlearn.classify.sample_weights import read_weights
 from evlearn.utils.convergence import Trace, best_of, publish_trace, warn_of_collapse
 from evlearn.utils.lbfgs import lower_by_lbfgs
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.progress import Steps
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import (
     check_choice,
@@ -90,6 +91,7 @@ class PrototypeClassifier(EvidentialClassifier):
         trained: list[Trace[Any]] = []
         learned, given = False, not isinstance(self.init, str)
         n_init, most = (1, 1) if given else (self.n_init, self.n_init + _RESTARTS)
+        report = Steps(self.max_iter, most)
         while len(trained) < n_init or (not learned and len(trained) < most):
             start = self._start(data, labels, weights, random)
 
@@ -98,7 +100,7 @@ class PrototypeClassifier(EvidentialClassifier):
                 return value, pack(gradient)
 
             limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "gradient_tol": _GRADIENT}
-            trace = lower_by_lbfgs(evaluate, pack(start), **limits)
+            trace = lower_by_lbfgs(evaluate, pack(start), report=report, **limits)
             trained.append(trace.at(unpack(trace.state, start)))
             best = best_of(trained)
             learned = self._has_learned(best.state, data, labels, weights)

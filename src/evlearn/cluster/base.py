@@ -14,6 +14,7 @@ from evlearn.mixture.gaps import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.estimators import digest_of_data, with_names_of
 from evlearn.preprocessing.description import plain
+from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.convergence import warn_caller
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
@@ -25,7 +26,7 @@ _OF_DIFFERENCES = ("euclidean", "sqeuclidean", "manhattan", "cityblock", "minkow
 _NOTHING_BESIDE = 500.0
 
 
-class EvidentialClusterer(ClusterMixin, BaseEstimator):
+class EvidentialClusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
     """Base class: an estimator says `predict_mass`, and the other predictions follow from it."""
 
     credal_partition_: CredalPartition

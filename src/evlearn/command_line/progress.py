@@ -5,9 +5,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from evlearn.utils.progress import watching
+from evlearn.utils.progress import live_text, watching
+from evlearn.utils.terminal import TerminalLine
 
-_SECONDS_ON_SCREEN, _SECONDS_IN_LOG = 0.1, 1.0
+_SECONDS_IN_LOG = 1.0
 
 
 class Progress:
@@ -15,8 +16,7 @@ class Progress:
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
-        self._live = sys.stderr.isatty()
-        self._width = 0
+        self._line = TerminalLine("stderr")
         self._shown = float("-inf")
 
     def say(self, message: str) -> None:
@@ -27,25 +27,21 @@ class Progress:
 
     def show(self, message: str) -> None:
         """A line that the next one replaces. Where stderr is no terminal it stays, at most one in a second."""
-        if time.monotonic() - self._shown < (_SECONDS_ON_SCREEN if self._live else _SECONDS_IN_LOG):
+        if self._quiet:
             return
-        self._shown = time.monotonic()
-        if not self._live:
+        if self._line.is_live:
+            self._line.show(message)
+        elif time.monotonic() - self._shown >= _SECONDS_IN_LOG:
+            self._shown = time.monotonic()
             self.say(message)
-        elif not self._quiet:
-            self.clear()
-            print(message, end="", file=sys.stderr, flush=True)
-            self._width = len(message)
 
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Show how far estimators are."""
-        with watching(lambda progress: self.show(str(progress))):
+        with watching(lambda progress: self.show(live_text(progress) if self._line.is_live else str(progress))):
             yield
         self.clear()
 
     def clear(self) -> None:
         """Take away a line that was to be replaced."""
-        if self._width:
-            print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
-            self._width = 0
+        self._line.clear()

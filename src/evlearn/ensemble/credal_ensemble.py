@@ -22,7 +22,7 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, predicted_partition
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
-from evlearn.utils.progress import Steps
+from evlearn.utils.progress import Steps, expect
 from evlearn.utils.reading import Numbers
 from evlearn.utils.typing import ClustererLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_flag, check_integer, check_real
@@ -238,6 +238,7 @@ class CredalEnsemble(RowwiseClusterer):
         tasks = [
             (with_seed(clone(one), random), self._drawn(len(data), random) if alone else None) for one in members
         ]
+        expect(len(tasks) + 1)
         found = Parallel(n_jobs=self.n_jobs)(delayed(_fitted)(one, data, rows) for one, rows in tasks)
         self.clusterers_, self.partitions_ = [one for one, _ in found], [said for _, said in found]
 

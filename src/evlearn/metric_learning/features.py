@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted
 
+from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.progress import Steps
 from evlearn.utils.reading import read_numbers
 from evlearn.utils.typing import FloatArray, IntArray
@@ -17,7 +18,7 @@ from evlearn.utils.validation import check_choice, check_integer, check_range, c
 KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed")
 
 
-class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
     """Base class: features are products of attributes with `components_`."""
 
     components_: FloatArray
@@ -58,7 +59,7 @@ class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return len(self.components_)
 
 
-class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
     """Base class: features are products of kernel values with `dual_coef_`."""
 
     kernel: Any

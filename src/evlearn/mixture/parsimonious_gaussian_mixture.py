@@ -16,6 +16,7 @@ from evlearn.mixture.gaps import Gaps
 from evlearn.mixture.search import Candidate, Settings, bic, least_variances, search
 from evlearn.mixture.starts import first_partitions
 from evlearn.mixture.units import Units
+from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.convergence import Trace, warn_if_unfinished, warn_of_collapse, whole_or_nothing
 from evlearn.utils.progress import say
 from evlearn.utils.reading import read_numbers
@@ -23,7 +24,7 @@ from evlearn.utils.typing import FloatArray, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_range, check_real, refuse_remote
 
 
-class ParsimoniousGaussianMixture(DensityMixin, BaseEstimator):
+class ParsimoniousGaussianMixture(DensityMixin, CallbackSupportMixin, BaseEstimator):
     r"""Gaussian mixture with a choice of fourteen covariance models, by the Bayesian information criterion.
 
     The clusters of a Gaussian mixture are ellipsoids: each has a volume, a shape and an orientation. These may be

@@ -43,7 +43,7 @@ from evlearn.neural.training import Batches, Best, known_loss, own_draws, train_
 from evlearn.utils.checkpoints import Checkpoint, identity_of
 from evlearn.utils.convergence import Report, Trace, publish_trace, whole_or_nothing
 from evlearn.utils.parallel import SharedLimit
-from evlearn.utils.progress import Steps
+from evlearn.utils.progress import Steps, expect
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import DataLike, EstimatorLike, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_flag, check_integer, check_range, check_real
@@ -403,11 +403,13 @@ class NNEVCLUS(RowwiseClusterer):
         random = check_random_state(self.random_state)
         if not isinstance(self.random_state, Integral):
             random = np.random.RandomState(agree(int(random.randint(2**31 - 1))))
+        n_init, again = 1 if self.init == "given" else self.n_init, in_two_steps(self.focal_sets)
+        # EVCLUS may find guides, and comes before every descent from its masses and before the one with pairs.
+        expect((self.guide == "evclus") + (1 + (self.init == "evclus")) * n_init + 2 * again)
         solver = self._solver(len(rows), is_elsewhere(X))
         problem = self._pose(X, rows, self._like(solver), labels, constraints, dissimilarities, random)
         partners = self._partners(len(rows), random) if solver != "rmsprop" else None
-        n_init = 1 if self.init == "given" else self.n_init
-        report = Steps(self.max_iter, n_init)
+        report = Steps(self.max_iter, n_init + again)
         whole = partial(self._whole, partners=partners, solver=solver, report=report)
         train = partial(self._in_batches, report=report) if solver == "rmsprop" else whole
         best: tuple[Trace[Best], EvidentialNetwork] | None = None
@@ -424,7 +426,7 @@ class NNEVCLUS(RowwiseClusterer):
                 break
         assert best is not None
         self._refuse_endless(problem, best[0])
-        if in_two_steps(self.focal_sets) and not best[0].interrupted:
+        if again and not best[0].interrupted:
             problem, network = self._with_pairs(problem, best[1], random)
             best = train(network, problem, int(random.randint(np.iinfo(np.int32).max))), network
             self._refuse_endless(problem, best[0])

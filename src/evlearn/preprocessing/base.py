@@ -10,10 +10,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from evlearn.preprocessing.columns import learn_column
 from evlearn.preprocessing.description import describe_columns
 from evlearn.preprocessing.reading import RawColumn, read_columns, split_columns
+from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.validation import check_real
 
 
-class ReadsTables(TransformerMixin, BaseEstimator):
+class ReadsTables(TransformerMixin, CallbackSupportMixin, BaseEstimator):
     """Base class: `columns_` says what is in the columns of a table."""
 
     categorical: Sequence[str] | None

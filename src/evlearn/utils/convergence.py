@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from evlearn.exceptions import CollapseWarning
-from evlearn.utils.progress import at_work
+from evlearn.utils.callbacks import followed
+from evlearn.utils.progress import clear_line
 
 _Self = TypeVar("_Self")
 _Arguments = ParamSpec("_Arguments")
@@ -29,13 +30,13 @@ def whole_or_nothing(
     are put back, not copied: the method makes new ones and changes none of them in place. What is told
     meanwhile is reported in the name of its class.
     """
+    told = followed(fit)
 
     @wraps(fit)
     def whole(self: _Self, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         before = dict(self.__dict__)
         try:
-            with at_work(type(self).__name__, getattr(self, "verbose", 0)):
-                return fit(self, *args, **kwargs)
+            return told(self, *args, **kwargs)
         except BaseException:
             self.__dict__.update(before)
             for name in self.__dict__.keys() - before.keys():
@@ -158,6 +159,7 @@ def warn_of_collapse(what: str, remedy: str) -> None:
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line that called the library, however deep inside it the reason was found."""
+    clear_line()
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "evlearn":
         level, frame = level + 1, frame.f_back

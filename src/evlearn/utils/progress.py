@@ -7,11 +7,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import RLock, get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from evlearn.utils.terminal import TerminalLine
+
+if TYPE_CHECKING:
+    from evlearn.utils.callbacks import Task, Tasks
 
 LOG = logging.getLogger("evlearn")
 #: Rows are counted aloud at most once in so many seconds.
 _SECONDS = 1.0
+_LINE = TerminalLine("stdout")
+_PLURALS = {"pass": "passes"}
 
 
 @dataclass(frozen=True)
@@ -26,8 +33,8 @@ class Progress:
         What it does: ``"copy"``, ``"fit"``, ``"bootstrap"`` or ``"search"``; and ``"pass"`` or ``"write"`` for
         rows of a single pass, if that takes seconds.
     unit : str
-        What is counted: ``"rows"``, ``"iteration"``, ``"sweep"``, ``"pass"``, ``"resample"``, ``"model"`` or
-        ``"task"``; empty if there is only something to say.
+        What is counted: ``"rows"``, ``"iteration"``, ``"sweep"``, ``"pass"``, ``"resample"``, ``"model"``,
+        ``"setting"`` or ``"task"``; empty if there is only something to say.
     done : int, default=0
         How many are done. Starts count their iterations each by itself. An iteration 0 is the first look at all
         rows, with the objective of the start.
@@ -131,13 +138,20 @@ class Work:
     name : str
         Who does it.
     verbose : int, default=0
-        Whether to print it.
+        Whether to print it: in one line that changes if stdout is a terminal, and else line by line.
+    estimator : object, default=None
+        The estimator that does it.
+    tasks : Tasks or None, default=None
+        What scikit-learn's callbacks hear of it.
     """
 
-    def __init__(self, name: str, verbose: int = 0) -> None:
-        self._name, self._verbose = name, verbose
+    def __init__(
+        self, name: str, verbose: int = 0, *, estimator: Any = None, tasks: "Tasks | None" = None
+    ) -> None:
+        self._name, self._verbose, self._estimator, self.tasks = name, verbose, estimator, tasks
         self._watchers = _WATCHERS.get()  # here: threads that help do not know them
         self._begun = time.monotonic()
+        self._last: Progress | None = None
         self._lock = RLock()
 
     def tell(self, stage: str, unit: str, **known: Any) -> None:
@@ -146,27 +160,80 @@ class Work:
         with self._lock:
             if LOG.isEnabledFor(logging.INFO):
                 LOG.info("%s   (%s)", progress, _times(progress))
-            if self._verbose and (progress.done or not unit):
-                print(progress, flush=True)
-            token = _WATCHERS.set(())  # what a callback does is its own affair
-            try:
+            if self._verbose:
+                self._print(progress)
+            with unwatched():
                 for watch in self._watchers:
                     watch(progress)
-            finally:
-                _WATCHERS.reset(token)
+
+    def end(self, *, whole: bool) -> None:
+        """Leave the line on the terminal, with what came out of the work if it was not broken off."""
+        if self._last is not None:
+            _LINE.end(self._outcome(self._last) if whole else str(self._last))
+            self._last = None
+
+    def _print(self, progress: Progress) -> None:
+        if not _LINE.is_live:
+            if progress.done or not progress.unit:
+                print(progress, flush=True)
+        elif progress.unit:
+            self._last = progress
+            _LINE.show(live_text(progress))
+        else:
+            _LINE.end(str(progress))
+
+    def _outcome(self, last: Progress) -> str:
+        """The last thing that was told, or what the best of all starts has come to."""
+        objective, number = (getattr(self._estimator, name, None) for name in ("objective_", "n_iter_"))
+        if last.objective is None or objective is None or number is None:
+            return str(last)
+        steps = last.unit if number == 1 else _plural(last.unit)
+        return f"{self._name} {number} {steps}   objective {objective:.9g}   {_duration(last.seconds)}"
 
 
 _WORK: ContextVar[Work | None] = ContextVar("evlearn_work", default=None)
 
 
 @contextmanager
-def at_work(name: str, verbose: int = 0) -> Iterator[None]:
+def at_work(name: str, verbose: int = 0, *, estimator: Any = None, tasks: "Tasks | None" = None) -> Iterator[None]:
     """Let what is told for a while be told of this estimator."""
-    token = _WORK.set(Work(name, verbose))
+    work = Work(name, verbose, estimator=estimator, tasks=tasks)
+    token = _WORK.set(work)
+    whole = False
+    try:
+        yield
+        whole = True
+    finally:
+        _WORK.reset(token)
+        work.end(whole=whole)
+
+
+def current_work() -> Work | None:
+    """What is under way in this thread."""
+    return _WORK.get()
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Let what callbacks do be their own affair."""
+    tokens = _WATCHERS.set(()), _WORK.set(None)
     try:
         yield
     finally:
-        _WORK.reset(token)
+        _WATCHERS.reset(tokens[0])
+        _WORK.reset(tokens[1])
+
+
+def clear_line() -> None:
+    """Make room on the terminal for something else, such as a warning."""
+    _LINE.clear()
+
+
+def expect(n_parts: int) -> None:
+    """Say how many descents, counts and inner fits there will be at most, for callbacks that show a share."""
+    work = _WORK.get()
+    if work is not None and work.tasks is not None:
+        work.tasks.expect(n_parts)
 
 
 def say(message: str) -> None:
@@ -191,9 +258,12 @@ class Steps:
         self._work = _WORK.get() or Work("")
         self._max_iter, self._n_left, self._unit = max_iter, n_descents, unit
         self._at: dict[int, int] = {}  # where the descent of each thread is
+        self._tasks: dict[int, Task] = {}
         self._n_told = 0
         self._begun = time.monotonic()
         self._lock = RLock()
+        if self._work.tasks is not None:
+            self._work.tasks.expect(n_descents)
 
     def __call__(self, number: int, objective: float) -> None:
         """A descent has taken a step."""
@@ -201,6 +271,8 @@ class Steps:
             self._n_told += 1
             if number <= self._at.get(get_ident(), number):
                 self._n_left -= 1
+                if self._work.tasks is not None:
+                    self._tasks[get_ident()] = self._work.tasks.begin(_plural(self._unit), self._max_iter)
             self._at[get_ident()] = number
             each = (time.monotonic() - self._begun) / self._n_told
             n_steps = max(self._n_left, 0) * self._max_iter + sum(self._max_iter - at for at in self._at.values())
@@ -213,6 +285,8 @@ class Steps:
                 seconds_each=each,
                 seconds_left=each * n_steps,
             )
+            if get_ident() in self._tasks:
+                self._tasks[get_ident()].reach(number, self._unit)
 
 
 class Count:
@@ -235,6 +309,10 @@ class Count:
         self._stage, self._unit, self._total, self._ending = stage, unit, total, ending
         self._begun = self._told = time.monotonic()
         self._done = 0
+        self._task: Task | None = None
+        if self._work.tasks is not None and unit != "rows":
+            self._work.tasks.expect(1)
+            self._task = self._work.tasks.begin(stage, total, counts=True)
 
     def add(self, number: int) -> None:
         """So many more are done."""
@@ -258,6 +336,39 @@ class Count:
         self._work.tell(
             self._stage, self._unit, done=done, total=self._total, seconds_each=each, seconds_left=left
         )
+        if self._task is not None:
+            self._task.reach(done, self._unit)
+
+
+def live_text(progress: Progress) -> str:
+    """What a line on a terminal says: what is counted, how fast, and for how long at most."""
+    if not progress.unit:
+        return str(progress)
+    counted = progress.stage if progress.unit == "rows" else progress.unit
+    parts = [f"{progress.estimator} {counted} {progress.done:,}".strip()]
+    at_most = "at most" if progress.objective is not None else "about"
+    if progress.total is not None:
+        parts[0] += f" of {'at most ' if progress.objective is not None else ''}{progress.total:,}"
+    if progress.unit == "rows":
+        parts[0] += " rows"
+    if progress.objective is not None:
+        parts.append(f"objective {progress.objective:.6g}")
+    if progress.seconds_each:
+        parts.append(_rate(progress.seconds_each))
+    if progress.seconds_left is not None:
+        parts.append(f"{at_most} {_duration(float(f'{progress.seconds_left:.2g}'))} left")
+    return ", ".join(parts)
+
+
+def _rate(seconds_each: float) -> str:
+    if seconds_each > 1:
+        return f"{_duration(seconds_each)} each"
+    number = 1 / seconds_each
+    return f"{number:,.0f} per second" if number >= 10 else f"{number:.1f} per second"
+
+
+def _plural(unit: str) -> str:
+    return _PLURALS.get(unit, f"{unit}s")
 
 
 def _times(progress: Progress) -> str:
@@ -276,4 +387,17 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-__all__ = ["Callback", "Count", "Progress", "Steps", "at_work", "say", "watching"]
+__all__ = [
+    "Callback",
+    "Count",
+    "Progress",
+    "Steps",
+    "at_work",
+    "clear_line",
+    "current_work",
+    "expect",
+    "live_text",
+    "say",
+    "unwatched",
+    "watching",
+]

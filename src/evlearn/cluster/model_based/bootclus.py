@@ -27,7 +27,7 @@ from evlearn.partition import CredalPartition
 from evlearn.partition.relational import check_pairs
 from evlearn.utils.convergence import Report, Trace, publish_trace, warn_caller, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
-from evlearn.utils.progress import Count, Steps, say
+from evlearn.utils.progress import Count, Steps, expect, say
 from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import (
     check_choice,
@@ -227,6 +227,7 @@ class BootClus(RowwiseClusterer):
         data = self._filled(numbers, self._n_components)
         refuse_remote("X", data)
         random = check_random_state(self.random_state)
+        expect(3)
         mixture = self._fit_mixture(data, random)
         shares = mixture.predict_proba(data)
         focal_sets = self._make_focal_sets(shares)

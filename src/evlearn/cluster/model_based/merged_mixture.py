@@ -20,6 +20,7 @@ from evlearn.mixture.units import Units
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import warn_of_collapse, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
+from evlearn.utils.progress import expect
 from evlearn.utils.typing import FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_integer, check_shape
 
@@ -167,6 +168,7 @@ class MergedMixture(RowwiseClusterer):
             )
         numbers = self._read(X, reset=True)
         data = self._filled(numbers, self.n_clusters)
+        expect(1)
         self.mixture_ = self._fit_mixture(data)
         self.components_, self.overlaps_ = merge(self.mixture_.predict_proba(data), self.n_clusters)
         self.n_iter_, self.converged_ = self.mixture_.n_iter_, self.mixture_.converged_
