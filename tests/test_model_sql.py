@@ -211,7 +211,7 @@ def test_spark_has_its_own_quotes():
     [
         (ECM(4, metric="adaptive"), {}, "Euclidean distances, got ECM with metric='adaptive'"),
         (EVCLUS(4), {}, "writes ECM, CCM and BPEC with Euclidean distances, got EVCLUS;"),
-        (make_pipeline(PCA(2), ECM(4)), {}, "a StandardScaler before the clusterer and nothing else, got PCA"),
+        (make_pipeline(PCA(2), ECM(4)), {}, "a StandardScaler before the last step and nothing else, got PCA"),
         (make_pipeline(MinMaxScaler(), ECM(4)), {}, "and nothing else, got MinMaxScaler"),
         (ECM(4), {"features": None}, "features must name the columns"),
         (ECM(4), {"features": ["a", "b"]}, "features must be 3 different names, in the order of the fit"),

@@ -15,6 +15,7 @@ __all__ = [
     "predict_set",
     "report",
     "save_model",
+    "to_onnx",
     "to_sql",
     "watching",
 ]
@@ -51,6 +52,7 @@ _FUNCTIONS = {
     "predict_set": "partition.predictions",
     "decide": "partition.predictions",
     "Progress": "utils.progress",
+    "to_onnx": "model_onnx",
     "to_sql": "model_sql",
     "watching": "utils.progress",
 }
@@ -76,6 +78,7 @@ if TYPE_CHECKING:  # the same names, for those who read and do not run
     from evlearn import plotting as plotting
     from evlearn import preprocessing as preprocessing
     from evlearn.model_files import load_model, save_model
+    from evlearn.model_onnx import to_onnx
     from evlearn.model_sql import to_sql
     from evlearn.partition.predictions import decide, predict_mass, predict_set
     from evlearn.reporting.report import report

@@ -1,17 +1,15 @@
 """Prototypes as a query: the masses of the rows of a table, computed by the database that has it."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted
 
 from evlearn.belief import FocalSets
 from evlearn.cluster import BPEC, CCM, ECM
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, EuclideanModel
+from evlearn.model_steps import Affine, scaler_and_last
 from evlearn.partition import SURE_LEVEL
 from evlearn.partition.verdict import OUTLIER_MASS
 from evlearn.utils.typing import EstimatorLike
@@ -74,6 +72,7 @@ def to_sql(
     See Also
     --------
     save_model : The estimator as a file.
+    to_onnx : More kinds of estimators, for engines that run ONNX models.
 
     Examples
     --------
@@ -133,13 +132,6 @@ def _refuse_long(model: EuclideanModel) -> None:
         )
 
 
-class _Affine(NamedTuple):
-    """What a scaler does to a feature: ``(x - shift) / size``."""
-
-    shift: Any
-    size: Any
-
-
 #: Expressions by their names, and where these come from: None for the step before.
 _Step = tuple[dict[str, str], str | None]
 
@@ -173,7 +165,7 @@ class _Writer:
             f"v_{a}": f"CAST({self.quoted(name)} AS {self._real})" for a, name in enumerate(names)
         }, table
 
-    def rows(self, scaler: _Affine | None, model: EuclideanModel) -> _Step:
+    def rows(self, scaler: Affine | None, model: EuclideanModel) -> _Step:
         """The features in the coordinates of the model, none of them farther than squares can tell."""
         columns = {}
         scale = model.coordinates.scale
@@ -279,31 +271,15 @@ class _Writer:
         ]
 
 
-def _model_of(estimator: Any) -> tuple[_Affine | None, EuclideanModel]:
-    estimator = getattr(estimator, "best_estimator_", estimator)  # of a search over parameters
-    check_is_fitted(estimator)
-    steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
-    steps = [step for step in steps if step is not None and not (isinstance(step, str) and step == "passthrough")]
-    *before, last = steps
-    if len(before) > 1 or not all(isinstance(one, StandardScaler) for one in before):
-        raise ValueError(
-            "to_sql writes a StandardScaler before the clusterer and nothing else, got "
-            f"{', '.join(type(one).__name__ for one in before)}; put what these make into columns of the table, "
-            "and give the last step alone."
-        )
+def _model_of(estimator: Any) -> tuple[Affine | None, EuclideanModel]:
+    scaler, last = scaler_and_last(estimator, "to_sql")
     model = getattr(last, "_model", None)
     if not isinstance(last, (ECM, CCM, BPEC)) or not isinstance(model, EuclideanModel):
         what = type(last).__name__ + (" with metric='adaptive'" if isinstance(model, AdaptiveModel) else "")
         raise ValueError(
             f"to_sql writes ECM, CCM and BPEC with Euclidean distances, got {what}; score with predict_mass."
         )
-    return (_affine(before[0], model.n_features) if before else None), model
-
-
-def _affine(scaler: StandardScaler, n_features: int) -> _Affine:
-    shift = scaler.mean_ if scaler.with_mean else np.zeros(n_features)
-    size = scaler.scale_ if scaler.with_std else np.ones(n_features)
-    return _Affine(shift, size)
+    return scaler, model
 
 
 def _feature_names(estimator: Any, features: Sequence[str] | None, n_features: int) -> list[str]:

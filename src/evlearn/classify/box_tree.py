@@ -54,6 +54,14 @@ class BoxTree(NamedTuple):
             smallest=_upwards(numbers.min(axis=1), np.minimum),
         )
 
+    @property
+    def samples(self) -> FloatArray:
+        """The samples, in their order."""
+        inside = self.numbers < _NONE
+        found = np.empty((int(inside.sum()), self.points.shape[1]))
+        found[self.numbers[inside]] = self.points.transpose(0, 2, 1)[inside]
+        return found
+
     def nearest_others(
         self, n_neighbors: int, *, n_jobs: int | None = None
     ) -> tuple[npt.NDArray[np.int32], FloatArray]:

@@ -26,7 +26,8 @@ from evlearn.utils.validation import check_shape
 
 _MOST_CLASSES = 12
 _CERTAIN = 30.0  # weights beyond leave products without meaning
-_NEVER = -1e5  # the logarithm of nothing, which may still be multiplied by zero
+#: The logarithm of nothing, which may still be multiplied by zero.
+NEVER = -1e5
 _ACTIVATIONS = {
     "identity": lambda values: values,
     "logistic": expit,
@@ -271,7 +272,7 @@ def _conflict(said: FloatArray) -> FloatArray:
 def _log_share(weights: FloatArray) -> FloatArray:
     """The logarithm of the mass that goes with a weight of evidence, 1 - exp(-weight)."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.maximum(np.log(-np.expm1(-weights)), _NEVER))
+        return np.asarray(np.maximum(np.log(-np.expm1(-weights)), NEVER))
 
 
 def _log_of_several(denial: FloatArray) -> FloatArray:
@@ -282,7 +283,7 @@ def _log_of_several(denial: FloatArray) -> FloatArray:
         one = one * (1 - left) + none * left
         none = none * (1 - left)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.maximum(np.log(several), _NEVER))
+        return np.asarray(np.maximum(np.log(several), NEVER))
 
 
 def _transformed(before: Any, X: Any) -> Any:

@@ -62,10 +62,7 @@ def _estimator(where: str, value: Any) -> None:
 
 def _told_by_tree(tree: BoxTree) -> dict[str, Any]:
     """The samples, from which the tree is built again."""
-    inside = tree.numbers < np.iinfo(np.int32).max
-    rows = np.empty((int(inside.sum()), tree.points.shape[1]))
-    rows[tree.numbers[inside]] = tree.points.transpose(0, 2, 1)[inside]
-    return {"rows": rows}
+    return {"rows": tree.samples}
 
 
 def _make_tree(rows: Any) -> BoxTree:

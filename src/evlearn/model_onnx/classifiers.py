@@ -1,0 +1,190 @@
+"""Evidential classifiers as operators: what neighbours or prototypes say, put together by Dempster's rule."""
+
+from typing import Any
+
+import numpy as np
+
+from evlearn.classify.base import LARGEST
+from evlearn.classify.box_tree import BoxTree
+from evlearn.classify.neighbor_evidence import CrispEvidence, SoftEvidence
+from evlearn.classify.prototype_networks import ENNParameters, RBFParameters
+from evlearn.classify.weights_of_evidence import NEVER
+from evlearn.model_onnx.graph import Graph, Said, Value
+from evlearn.utils.typing import FloatArray
+
+
+def write_neighbors(graph: Graph, classifier: Any, rows: str) -> Said:
+    """What the nearest training samples say, which are all in the model."""
+    tree: BoxTree = classifier._tree
+    weights, number = classifier._counts, classifier.n_neighbors_
+    width = min(number, classifier._n_samples) if weights is None else _widest(weights, number)
+    squares, neighbors = _nearest(graph, tree.samples, width, rows)
+    counts: Value = 1.0
+    if weights is not None:
+        heavy = graph("Gather", weights, neighbors)
+        before = graph("CumSum", heavy, graph.constant(np.array(1)), exclusive=1)
+        counts = graph("Min", graph("Max", graph("Sub", float(number), before), 0.0), heavy)
+    evidence, gamma, alpha = classifier._evidence, classifier.gamma_, classifier.alpha_
+    if isinstance(evidence, CrispEvidence):
+        return Said(_crisp(graph, evidence, squares, neighbors, counts, gamma, alpha))
+    return Said(_soft(graph, evidence, squares, neighbors, counts, gamma, alpha))
+
+
+def _widest(weights: FloatArray, number: int) -> int:
+    """How many neighbours it may take to weigh so much together."""
+    sums = np.cumsum(np.sort(weights))
+    return min(int(np.searchsorted(sums, number)) + 1, len(weights))
+
+
+def _nearest(graph: Graph, samples: FloatArray, width: int, rows: str) -> tuple[str, str]:
+    """Squared distances to the nearest samples, the lowest of equals first, and their numbers."""
+    from onnx import TensorProto, helper
+
+    # Row by row: differences from all samples, for all rows at once, would need too much memory. A loop and not a
+    # scan, which onnxruntime refuses where there are no rows.
+    inner = Graph(graph)
+    apart = inner("Sub", graph.constant(samples), inner("Gather", rows, "number", axis=0))
+    squares = inner("ReduceSumSquare", apart, axes=[1], keepdims=0)
+    found = inner.several("TopK", 2, squares, graph.whole([width]), axis=0, largest=0, sorted=1)
+    inner.named("go_on", "goes_on")
+    kinds = TensorProto.DOUBLE, TensorProto.INT64
+    body = helper.make_graph(
+        inner.nodes,
+        "nearest",
+        [
+            helper.make_tensor_value_info("number", TensorProto.INT64, []),
+            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
+        ],
+        [
+            helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
+            *(helper.make_tensor_value_info(name, kind, [width]) for name, kind in zip(found, kinds, strict=True)),
+        ],
+    )
+    n_rows = graph("Squeeze", graph("Shape", rows, start=0, end=1), graph.whole([0]))
+    distances, numbers = graph.several("Loop", 2, n_rows, np.array(True), body=body)
+    return distances, numbers
+
+
+def _crisp(
+    graph: Graph,
+    evidence: CrispEvidence,
+    squares: str,
+    neighbors: str,
+    counts: Value,
+    gamma: FloatArray,
+    alpha: float,
+) -> str:
+    """Weights of evidence for the classes of neighbours, as masses."""
+    classes = graph("Gather", evidence.codes.astype(np.int64), neighbors)
+    supports = _supports(graph, graph("Gather", gamma**2, classes), squares, alpha)
+    voices = graph("Mul", graph("Neg", _log_of_rest(graph, supports)), counts)
+    numbers = np.arange(evidence.focal_sets.frame_size, dtype=np.int64)
+    own = graph.numbers(graph("Equal", graph.with_axis(classes, 2), numbers))
+    weights = graph.sum(graph("Mul", graph.with_axis(voices, 2), own), 1)
+    highest = graph.most(weights)
+    single = graph("Mul", _share(graph, weights), graph("Exp", graph("Sub", weights, highest)))
+    return graph.after_zeros(graph.shares(graph.beside(single, graph("Exp", graph("Neg", highest)))))
+
+
+def _soft(
+    graph: Graph,
+    evidence: SoftEvidence,
+    squares: str,
+    neighbors: str,
+    counts: Value,
+    gamma: FloatArray,
+    alpha: float,
+) -> str:
+    """Commonalities of what neighbours say, as masses."""
+    supports = _supports(graph, float(gamma[0] ** 2), squares, alpha)
+    said = graph("Mul", graph.with_axis(supports, 2), graph("Gather", evidence.denials, neighbors))
+    often = counts if isinstance(counts, float) else graph.with_axis(str(counts), 2)
+    logs = graph.sum(graph("Mul", _log_of_rest(graph, said), often), 1)
+    common = graph("Exp", graph("Sub", logs, graph.most(logs)))
+    inverse = evidence.focal_sets.moebius_matrix[1:, 1:].T.astype(np.float64)
+    return graph.after_zeros(graph.shares(graph("Max", graph("MatMul", common, inverse), 0.0)))
+
+
+def _supports(graph: Graph, scales: Value, squares: str, alpha: float) -> str:
+    return graph("Mul", graph("Exp", graph("Neg", graph("Mul", scales, squares))), float(alpha))
+
+
+def write_evidential_network(graph: Graph, classifier: Any, rows: str) -> Said:
+    """What prototypes say for classes."""
+    network: ENNParameters = classifier._network
+    squares = graph.squares(_entered(graph, classifier, rows), network.prototypes)
+    supports = graph("Mul", graph("Exp", graph("Mul", squares, -(network.eta**2))), network.strengths)
+    against = graph("Mul", graph.with_axis(supports, 2), 1 - network.memberships)
+    logs = graph.sum(_log_of_rest(graph, against), 1)
+    frame = graph.sum(_log_of_rest(graph, supports), 1, keep=True)
+    highest = graph.most(logs)
+    rest = graph("Abs", _share(graph, graph("Sub", logs, frame)))
+    single = graph("Mul", graph("Exp", graph("Sub", logs, highest)), rest)
+    whole = graph("Exp", graph("Sub", frame, highest))
+    return Said(graph.after_zeros(graph.shares(graph.beside(single, whole))))
+
+
+def write_weights_of_evidence(graph: Graph, classifier: Any, rows: str) -> Said:
+    """What prototypes say for and against classes."""
+    network: RBFParameters = classifier._network
+    squares = graph.squares(_entered(graph, classifier, rows), network.prototypes)
+    active = graph("Exp", graph("Mul", squares, -(network.gamma**2) / 2))
+    weights, focal_sets = classifier.weights_, classifier.focal_sets_
+    # Activations are not negative: a weight is for a class, or against it, of all rows.
+    support = graph("MatMul", active, np.maximum(weights, 0))
+    denial = graph("MatMul", active, np.maximum(-weights, 0))
+    denied = _log_share(graph, denial)
+    others = graph("Sub", graph.sum(denied, 1, keep=True), denied)
+    both = _log_of_sum(graph, graph("Add", support, _log_share(graph, support)), others)
+    logs = [graph("Sub", both, denial)]
+    if not focal_sets.is_full:
+        logs.append(_log_of_several(graph, denial, focal_sets.frame_size))
+    elif focal_sets.frame_size > 1:
+        members = focal_sets.membership[1 + focal_sets.frame_size :].T.astype(np.float64)
+        logs.append(graph("Sub", graph("MatMul", denied, 1 - members), graph("MatMul", denial, members)))
+    masses = graph.after_zeros(graph("Softmax", graph.beside(*logs), axis=1))
+    return Said(masses, graph("MatMul", active, weights))
+
+
+def _entered(graph: Graph, classifier: Any, rows: str) -> str:
+    """Rows in the coordinates of a network of prototypes."""
+    scaled = graph("Div", graph("Sub", rows, classifier._centre), classifier._unit)
+    return graph("Clip", scaled, -LARGEST, LARGEST)
+
+
+def _log_of_rest(graph: Graph, share: str) -> str:
+    """The logarithm of one less a share."""
+    return graph("Log", graph("Sub", 1.0, share))
+
+
+def _share(graph: Graph, weights: str) -> str:
+    """The mass that goes with a weight of evidence."""
+    return graph("Sub", 1.0, graph("Exp", graph("Neg", weights)))
+
+
+def _log_share(graph: Graph, weights: str) -> str:
+    return graph("Max", graph("Log", _share(graph, weights)), NEVER)
+
+
+def _log_of_sum(graph: Graph, one: str, other: str) -> str:
+    """The logarithm of a sum, from logarithms."""
+    apart = graph("Neg", graph("Abs", graph("Sub", one, other)))
+    return graph("Add", graph("Max", one, other), graph("Log", graph("Add", graph("Exp", apart), 1.0)))
+
+
+def _log_of_several(graph: Graph, denial: str, n_classes: int) -> str:
+    """The logarithm of the mass of all sets of at least two classes, each class left out by its denial."""
+    left = graph("Exp", graph("Neg", denial))
+    none: Value = 1.0
+    one: Value = 0.0
+    several: Value = 0.0
+    for k in range(n_classes):
+        there = graph("Gather", left, graph.whole([k]), axis=1)
+        gone = graph("Sub", 1.0, there)
+        several = graph("Add", several, graph("Mul", one, there))
+        one = graph("Add", graph("Mul", one, gone), graph("Mul", none, there))
+        none = graph("Mul", none, gone)
+    return graph("Max", graph("Log", several), NEVER)
+
+
+__all__ = ["write_evidential_network", "write_neighbors", "write_weights_of_evidence"]
