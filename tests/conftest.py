@@ -21,6 +21,7 @@ EXPECTED_SKIPS = {
     "ray is not installed": 2,
     "pyspark is not installed": 1,
     "no browser is installed": 7,
+    "this Python has a global lock": 1,
     # Data of the case studies.
     "scanpy is not installed": 2,
     "seglearn is not installed": 2,

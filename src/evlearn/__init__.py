@@ -20,8 +20,6 @@ __all__ = [
     "watching",
 ]
 
-__version__ = "0.1.0.dev0"
-
 # Looked up when somebody asks for them, so that `import evlearn` loads neither scikit-learn nor an extra.
 _PACKAGES = (
     "active",
@@ -83,6 +81,8 @@ if TYPE_CHECKING:  # the same names, for those who read and do not run
     from evlearn.partition.predictions import decide, predict_mass, predict_set
     from evlearn.reporting.report import report
     from evlearn.utils.progress import Progress, watching
+
+    __version__: str
 else:
 
     def __getattr__(name: str) -> Any:
@@ -93,6 +93,8 @@ else:
                 return importlib.import_module(f"evlearn.{name}")
             except ImportError as error:  # an extra is missing: the text says which; `hasattr` and `help` go on
                 raise AttributeError(str(error)) from error
+        if name == "__version__":
+            return importlib.import_module("importlib.metadata").version("evidential-learn")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -37,3 +37,10 @@ def test_the_headers_compile_with_every_compiler_that_is_here(header, compiler):
     strict = "-Werror=implicit-function-declaration"
     done = compile_header(header, compiler, "-c", "-O1", strict, "-o", "/dev/null")
     assert done.returncode == 0, done.stderr
+
+
+def test_microsofts_compiler_is_refused_with_what_to_do():
+    header = next(path for path in HEADERS if path.name == "processor.h")
+    done = compile_header(header, "gcc", "-fsyntax-only", "-U__GNUC__")
+    assert done.returncode != 0
+    assert "CC=clang-cl" in done.stderr

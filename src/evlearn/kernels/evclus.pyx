@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
 r"""Sweeps over the rows of the EVCLUS stress.
 
 With :math:`y_j=Cm_j` the conflict of samples i and j is :math:`\kappa_{ij}=m_i^Ty_j`, and row i of

@@ -1,12 +1,14 @@
 /* Gaussian components over tiles of samples: quadratic forms and scatter matrices.
  *
  * A tile holds the differences of EVLEARN_OBJECTS samples to a mean, feature by feature, so that loops run over
- * samples. Compiled for any processor and, on x86-64, for those with AVX2 and FMA as well, as in gram.h.
+ * samples. Compiled for two kinds of processor (processor.h).
  */
 #ifndef EVLEARN_GAUSSIAN_H
 #define EVLEARN_GAUSSIAN_H
 
-#include "gram.h"
+#include <stddef.h>
+
+#include "processor.h"
 
 #define EVLEARN_OBJECTS 64
 
@@ -18,7 +20,7 @@
 
 #if defined(__x86_64__)
 #define EVLEARN_NAME(name) evlearn_avx2_##name
-#define EVLEARN_TARGET __attribute__((target("avx2,fma")))
+#define EVLEARN_TARGET EVLEARN_AVX2
 #include "gaussian_body.h"
 #undef EVLEARN_NAME
 #undef EVLEARN_TARGET

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
 """The two halves of an iteration of EM, for several Gaussian mixtures of the same samples.
 
 Shapes: Xt is (d, n), the samples turned; shares are (r, c, n), for each run the probabilities of the components;

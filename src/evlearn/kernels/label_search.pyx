@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
 r"""Labels that agree with those of neighbours: the search of EK-NNclus, and the evidence that labels give.
 
 A graph is in CSR form: object i has the neighbours ``indices[indptr[i]:indptr[i + 1]]`` with the `weights` at the same

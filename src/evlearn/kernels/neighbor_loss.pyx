@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
 r"""The squared error of the evidential k-nearest-neighbour rule with crisp labels, and its gradient.
 
 A neighbour of class k at distance d supports it by :math:`s=\alpha e^{-\gamma_k^2d^2}`. With

@@ -3,8 +3,7 @@
  * Node i has the children 2 i and 2 i + 1; the last level are the leaves, of EVLEARN_LEAF points each, stored feature
  * by feature so that a loop runs over points. Rows that ask come in leaves of a tree too, and walk together: what one
  * of them needs, its companions find in the first cache. Of equally distant points the lowest numbers win, whatever the
- * order of the walk. Needs GCC or Clang, for their vector types. Compiled for any processor and, on x86-64, for those
- * with AVX2 and FMA as well; the processor decides at run time which of them is called.
+ * order of the walk. Compiled for two kinds of processor (processor.h).
  */
 #ifndef EVLEARN_NEIGHBORS_H
 #define EVLEARN_NEIGHBORS_H
@@ -13,13 +12,13 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "processor.h"
+
 #define EVLEARN_LEAF 32
 #define EVLEARN_FOURS (EVLEARN_LEAF / 4)
 #define EVLEARN_DEPTH 64
 #define EVLEARN_SURE (1 - 1e-12) /* a gap this much shorter is no longer too long by rounding */
 
-/* Four doubles, in whatever registers the processor has. */
-typedef double evlearn_four __attribute__((vector_size(32), aligned(8), may_alias));
 typedef long long evlearn_bits __attribute__((vector_size(32)));
 #define EVLEARN_POSITIVE(values) ((evlearn_four)(((values) > 0) & (evlearn_bits)(values)))
 
@@ -40,7 +39,7 @@ typedef struct {
 
 #if defined(__x86_64__)
 #define EVLEARN_NAME(name) evlearn_avx2_##name
-#define EVLEARN_TARGET __attribute__((target("avx2,fma")))
+#define EVLEARN_TARGET EVLEARN_AVX2
 #include "neighbors_body.h"
 #undef EVLEARN_NAME
 #undef EVLEARN_TARGET
@@ -50,13 +49,7 @@ typedef struct {
 static inline void evlearn_nearest(const evlearn_tree *tree, const evlearn_tree *asking, int leaf, int others, int k,
                                    int *indices, double *squares)
 {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        evlearn_avx2_nearest(tree, asking, leaf, others, k, indices, squares);
-        return;
-    }
-#endif
-    evlearn_plain_nearest(tree, asking, leaf, others, k, indices, squares);
+    EVLEARN_CALL(nearest, tree, asking, leaf, others, k, indices, squares);
 }
 
 #endif

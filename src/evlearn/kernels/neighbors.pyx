@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
 r"""The k nearest neighbours of rows in a balanced tree of boxes, exactly, by direct differences.
 
 Shapes, for a tree of L leaves (a power of two) and d features, padded to w, a multiple of four: lower and upper (2 L, w), points (L, d, LEAF) with

@@ -1,8 +1,8 @@
 /* Costs, masses and additive statistics of a block of rows: the inner loop of the prototype methods.
  *
  * Rows pass in tiles. A tile is turned so that a loop runs over rows, which the compiler makes vectors of; everything
- * of a tile stays in the first cache. Compiled for single and double precision, for any processor and, on x86-64, for
- * those with AVX2 and FMA as well; the processor decides at run time which of them is called.
+ * of a tile stays in the first cache. Compiled for single and double precision, and for two kinds of processor
+ * (processor.h).
  */
 #ifndef EVLEARN_PROTOTYPES_H
 #define EVLEARN_PROTOTYPES_H
@@ -10,6 +10,8 @@
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "processor.h"
 
 #define EVLEARN_TILE 64
 #define EVLEARN_RARE __attribute__((noinline))
@@ -51,22 +53,13 @@ typedef int evlearn_places_of_float __attribute__((vector_size(4 * sizeof(float)
 
 #if defined(__x86_64__)
 #define EVLEARN_ISA avx2
-#define EVLEARN_TARGET __attribute__((target("avx2,fma")))
+#define EVLEARN_TARGET EVLEARN_AVX2
 #define REAL double
 #include "prototypes_body.h"
 #undef REAL
 #define REAL float
 #include "prototypes_body.h"
 #undef REAL
-#define EVLEARN_CALL(name, ...)                                                          \
-    do {                                                                                 \
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))             \
-            evlearn_avx2_##name(__VA_ARGS__);                                            \
-        else                                                                             \
-            evlearn_plain_##name(__VA_ARGS__);                                           \
-    } while (0)
-#else
-#define EVLEARN_CALL(name, ...) evlearn_plain_##name(__VA_ARGS__)
 #endif
 
 static inline void evlearn_pass_double(

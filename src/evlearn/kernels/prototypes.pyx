@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
 r"""Masses and additive statistics of rows, given prototypes.
 
 The cost of a nonempty set :math:`A_j` of clusters at a row x is
@@ -18,6 +18,7 @@ from libc.math cimport fabs, round
 import numpy as np
 
 cdef extern from "prototypes.h" nogil:
+    int evlearn_has_avx2() noexcept
     int EVLEARN_TILE
     ctypedef struct evlearn_family:
         int d
@@ -51,6 +52,11 @@ cdef enum:
 ctypedef fused real:
     float
     double
+
+
+def uses_avx2():
+    """Whether the loops for AVX2 are called, here and in the other kernels."""
+    return bool(evlearn_has_avx2())
 
 
 cdef evlearn_family describe(

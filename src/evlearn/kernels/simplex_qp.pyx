@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
 r"""Exact minimisation of a convex quadratic over the simplex, warm started, for millions of small problems.
 
 .. math:: \min_m\ \tfrac12m^TQm+u^Tm\quad\text{subject to}\quad \mathbf 1^Tm=1,\ m\ge0

@@ -1,0 +1,62 @@
+/* Which processor this is, and what the compiler must know.
+ *
+ * Loops over rows are compiled for any processor and, on x86-64, for those with AVX2 and FMA as well; the processor
+ * decides at run time which of them is called. The two add in another order and differ in the last digits. With the
+ * environment variable EVLEARN_PROCESSOR=baseline the first is called everywhere.
+ */
+#ifndef EVLEARN_PROCESSOR_H
+#define EVLEARN_PROCESSOR_H
+
+#if !defined(__GNUC__) && !defined(__clang__)
+#error "evidential-learn needs GCC or Clang, for their vector types. On Windows, set CC=clang-cl or use MinGW-w64."
+#endif
+
+#define EVLEARN_INLINE static inline __attribute__((always_inline))
+
+/* Four doubles, in whatever registers the processor has. */
+typedef double evlearn_four __attribute__((vector_size(32), aligned(8), may_alias));
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVLEARN_AVX2 __attribute__((target("avx2,fma")))
+
+/* The processor has AVX2 and FMA, and the system keeps the wide registers. Not __builtin_cpu_supports, which clang-cl
+ * cannot link. */
+static inline int evlearn_ask_processor(void)
+{
+    unsigned a, b, c, d, kept, high;
+    const char *wanted = getenv("EVLEARN_PROCESSOR");
+    if (wanted != NULL && strcmp(wanted, "baseline") == 0) return 0;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_FMA) || !(c & bit_OSXSAVE)) return 0;
+    __asm__("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
+    return (kept & 6) == 6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+}
+
+/* Asked once; threads that ask at the same time get the same answer. */
+static inline int evlearn_has_avx2(void)
+{
+    static int known; /* 1: no, 2: yes */
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!answer) {
+        answer = evlearn_ask_processor() ? 2 : 1;
+        __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+    }
+    return answer == 2;
+}
+
+#define EVLEARN_CALL(name, ...)                                                                                       \
+    do {                                                                                                              \
+        if (evlearn_has_avx2())                                                                                       \
+            evlearn_avx2_##name(__VA_ARGS__);                                                                         \
+        else                                                                                                          \
+            evlearn_plain_##name(__VA_ARGS__);                                                                        \
+    } while (0)
+#else
+static inline int evlearn_has_avx2(void) { return 0; }
+#define EVLEARN_CALL(name, ...) evlearn_plain_##name(__VA_ARGS__)
+#endif
+
+#endif
