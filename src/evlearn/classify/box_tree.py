@@ -45,10 +45,9 @@ class BoxTree(NamedTuple):
         numbers[np.arange(LEAF) < np.array([[len(members)] for members in leaves])] = np.concatenate(leaves)
         inside = numbers[:, None] < _NONE
         points = np.ascontiguousarray(data[np.minimum(numbers, len(data) - 1)].transpose(0, 2, 1))
-        padding = ((0, 0), (0, -data.shape[1] % 4))
         return cls(
-            lower=np.pad(_upwards(np.where(inside, points, np.inf).min(axis=2), np.minimum), padding),
-            upper=np.pad(_upwards(np.where(inside, points, -np.inf).max(axis=2), np.maximum), padding),
+            lower=_padded(_upwards(np.where(inside, points, np.inf).min(axis=2), np.minimum)),
+            upper=_padded(_upwards(np.where(inside, points, -np.inf).max(axis=2), np.maximum)),
             points=np.where(inside, points, np.inf),
             numbers=numbers,
             smallest=_upwards(numbers.min(axis=1), np.minimum),
@@ -95,10 +94,14 @@ class BoxTree(NamedTuple):
     ) -> tuple[npt.NDArray[np.int32], FloatArray]:
         shape = (int((asking.numbers < _NONE).sum()), n_neighbors)
         indices, squares = np.empty(shape, dtype=np.int32), np.empty(shape)
-        Parallel(n_jobs, prefer="threads", require="sharedmem")(
-            delayed(nearest)(tuple(self), tuple(asking), leaves.start, leaves.stop, others, indices, squares)
+        tasks = [
+            (tuple(self), tuple(asking), leaves.start, leaves.stop, others, indices, squares)
             for leaves in row_blocks(len(asking.points), _TASK_LEAVES)
-        )
+        ]
+        if len(tasks) == 1:  # of a few rows: to hire workers would take longer
+            nearest(*tasks[0])
+        else:
+            Parallel(n_jobs, prefer="threads", require="sharedmem")(delayed(nearest)(*task) for task in tasks)
         return indices, squares
 
 
@@ -118,3 +121,10 @@ def _upwards(leaves: npt.NDArray[Any], reduce: np.ufunc) -> npt.NDArray[Any]:
     while len(levels[0]) > 1:
         levels.insert(0, reduce(levels[0][::2], levels[0][1::2]))
     return np.concatenate([np.zeros_like(leaves[:1]), *levels])
+
+
+def _padded(boxes: FloatArray) -> FloatArray:
+    """With columns of zeros, to a multiple of four."""
+    found = np.zeros((len(boxes), -(-boxes.shape[1] // 4) * 4))
+    found[:, : boxes.shape[1]] = boxes
+    return found

@@ -18,6 +18,7 @@ from evlearn.utils.typing import FloatArray
 MOST = 0.99
 _TINY = np.finfo(np.float64).tiny  # for what may vanish
 _BLOCK_ROWS = 4096
+_AT_ONCE = 4096  # differences of a few rows, in one step
 _Parameters = TypeVar("_Parameters", "ENNParameters", "RBFParameters")
 
 
@@ -243,6 +244,8 @@ def _shares_of(loss: ENNLoss | RBFLoss, rows: slice) -> FloatArray | float:
 
 def squared_distances(rows: FloatArray, prototypes: FloatArray) -> FloatArray:
     """Squared distances by direct differences."""
+    if rows.size * len(prototypes) <= _AT_ONCE:
+        return np.asarray(((rows[:, None, :] - prototypes) ** 2).sum(axis=2))
     apart = [((rows - one) ** 2).sum(axis=1) for one in prototypes]
     return np.stack(apart, axis=1)
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_classifier import PrototypeClassifier, cell_table, centres_of, scales_of, shares_of
 from evlearn.classify.prototype_networks import RBFLoss, RBFParameters
-from evlearn.classify.weights_of_evidence import combine_evidence, sets_of_evidence
+from evlearn.classify.weights_of_evidence import masses_of_evidence, sets_of_evidence
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.typing import FloatArray, RandomSeed
@@ -219,8 +219,7 @@ class EvidentialRBFClassifier(PrototypeClassifier):
 
     def _masses(self, rows: FloatArray) -> FloatArray:
         constants = np.zeros_like(self.weights_)
-        names = list(self.focal_sets_.frame)
-        return combine_evidence(self._active(rows), self.weights_, constants, names).masses
+        return masses_of_evidence(self._active(rows), self.weights_, constants, self.focal_sets_)
 
 
 __all__ = ["EvidentialRBFClassifier"]

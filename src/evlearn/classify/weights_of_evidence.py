@@ -226,8 +226,16 @@ def combine_evidence(
 ) -> CredalPartition:
     """The masses of samples whose features say ``features[:, j] * weights[j, k] + constants[j, k]`` of class k."""
     focal_sets = sets_of_evidence(names)
+    masses = masses_of_evidence(features, weights, constants, focal_sets)
+    return of_classes(CredalPartition(masses, focal_sets, validate=False))
+
+
+def masses_of_evidence(
+    features: FloatArray, weights: FloatArray, constants: FloatArray, focal_sets: FocalSets
+) -> FloatArray:
+    """The same as an array, on sets that are known."""
     masses = [_masses(features[rows], weights, constants, focal_sets) for rows in row_blocks(len(features), 1024)]
-    return of_classes(CredalPartition(np.concatenate(masses), focal_sets, validate=False))
+    return np.concatenate(masses)
 
 
 def sets_of_evidence(names: list[str]) -> FocalSets:

@@ -118,7 +118,12 @@ def digest_of_data(X: Any) -> str | None:
 def reached(estimator: Any, X: Any) -> tuple[Any, Any]:
     """The clusterer, and the samples as it sees them."""
     before, clusterer = split_pipeline(estimator)
-    return clusterer, X if before is None else before.transform(X)
+    if before is not None:
+        # Step by step: what a pipeline asks besides takes longer than to scale a row.
+        for _, step in before.steps:
+            if step is not None and step != "passthrough":
+                X = step.transform(X)
+    return clusterer, X
 
 
 def memberships_of(labels: Any, fitted_labels: Any) -> FloatArray:

@@ -10,6 +10,8 @@ from sklearn.utils.validation import validate_data
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import check_sparse, refuse_sparse
 
+#: Numbers of which it is faster to look at them than to ask what kind of data they are.
+_FEW = 10_000
 #: Estimators to which missing values are doubt.
 _THESE = "ECM, CCM, EVCLUS, RECM, BootClus, MergedMixture, ParsimoniousGaussianMixture and EvidentialKNNClassifier"
 
@@ -23,6 +25,8 @@ class Numbers(NamedTuple):
 
 def read_numbers(estimator: Any, X: Any, *, reset: bool, takes_gaps: bool = False, **options: Any) -> Numbers:
     """What scikit-learn's `validate_data` gives; gaps and sparse rows where they are taken, or words that help."""
+    if not reset and _is_plain(estimator, X, **options):
+        return Numbers(X, False)
     if not options.get("accept_sparse"):
         refuse_sparse(X, type(estimator).__name__)
     check_sparse("X", X)
@@ -45,6 +49,23 @@ def rows_of(X: Any, rows: Any) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X[rows] if hasattr(X, "shape") else [X[int(k)] for k in rows]
+
+
+def _is_plain(estimator: Any, X: Any, **options: Any) -> bool:
+    """Whether X is a small array in which `validate_data` would find nothing to say, and change nothing.
+
+    Its questions, whether X is a frame and of which library, take longer than to predict a row.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or not 0 < X.size <= _FEW or not X.flags.c_contiguous:
+        return False
+    kinds = options.get("dtype")
+    if X.dtype not in (kinds if isinstance(kinds, list) else [kinds]):
+        return False
+    known = estimator.__dict__
+    # An estimator that knows names of features warns of arrays, which have none.
+    if X.shape[1] != known.get("n_features_in_") or "feature_names_in_" in known:
+        return False
+    return len(X) >= options.get("ensure_min_samples", 1) and bool(np.isfinite(X).all())
 
 
 def _advice(estimator: Any) -> str:

@@ -1,0 +1,153 @@
+"""One row from a loaded model: ``python -m benchmarks.studies.scale.one_row [--write]``, about five minutes.
+
+Each model is fitted, written with `save_model` and loaded by another process, which scores ten thousand rows one by
+one: with `predict_mass`, and with onnxruntime where `to_onnx` writes the model. Then a server (`scoring_server`)
+answers ten thousand requests. It writes ``benchmarks/results/scale_one_row.json``.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import evlearn
+from benchmarks.common import record
+from benchmarks.studies.scale import service
+from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
+from evlearn.cluster import ECM, EVCLUS, MergedMixture
+
+REQUESTS, EARLY = 10_000, 1_000
+#: The features of 569 biopsies that are means, standardized; real, so that masses are not all the same.
+MODELS = {
+    "ECM": lambda: ECM(3, random_state=0),
+    "ECM, adaptive": lambda: ECM(3, metric="adaptive", random_state=0),
+    "EVCLUS": lambda: EVCLUS(3, random_state=0),
+    "MergedMixture": lambda: MergedMixture(2, random_state=0),
+    "EvidentialKNNClassifier": lambda: EvidentialKNNClassifier(),
+    "EvidentialNeuralClassifier": lambda: EvidentialNeuralClassifier(random_state=0),
+    "EvidentialRBFClassifier": lambda: EvidentialRBFClassifier(random_state=0),
+    "StandardScaler and ECM": lambda: make_pipeline(StandardScaler(), ECM(3, random_state=0)),
+}
+SERVED = ("ECM", "EvidentialKNNClassifier")
+#: Not written by `to_onnx`.
+PYTHON_ONLY = ("EVCLUS",)
+
+
+def data():
+    """Rows and classes."""
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X[:, :10]), y
+
+
+def resident():
+    """Bytes of this process in memory."""
+    return 4096 * int(Path("/proc/self/statm").read_text().split()[1])
+
+
+def percentiles(seconds):
+    p50, p99 = np.quantile(seconds, [0.5, 0.99]).tolist()
+    return {"p50_ms": 1e3 * p50, "p99_ms": 1e3 * p99}
+
+
+def timed(score, rows, n_requests):
+    """What a row takes, by the clock and of this thread's CPU, and the memory early and late."""
+    for i in range(100):  # what is made once is there now
+        score(rows[i : i + 1])
+    clock, cpu, memory = np.empty(n_requests), np.empty(n_requests), []
+    for i in range(n_requests):
+        row = rows[i % len(rows)][None]
+        begin, used = time.perf_counter(), time.thread_time()
+        score(row)
+        cpu[i], clock[i] = time.thread_time() - used, time.perf_counter() - begin
+        if i + 1 in (n_requests // 10, n_requests):
+            memory.append(resident())
+    return {"clock": percentiles(clock), "cpu": percentiles(cpu), "resident_bytes": memory}
+
+
+def score_rows(path, n_requests):
+    """In a process that has the model only: `predict_mass`, and onnxruntime beside it."""
+    model = evlearn.load_model(path)
+    rows, _ = data()
+    found = {"evlearn": timed(lambda row: evlearn.predict_mass(model, row), rows, n_requests)}
+    written = path.with_suffix(".onnx")
+    if written.exists():
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        session = onnxruntime.InferenceSession(str(written), options, providers=["CPUExecutionProvider"])
+        found["onnxruntime"] = timed(lambda row: session.run(None, {"X": row}), rows, n_requests)
+        masses = session.run(None, {"X": rows})[0]
+        found["difference"] = float(np.abs(masses - evlearn.predict_mass(model, rows).masses).max())
+        found["onnx_bytes"] = written.stat().st_size
+    return found
+
+
+def measure(name, folder, n_requests=REQUESTS):
+    """Fit and write a model, and have it measured in another process."""
+    X, y = data()
+    model = MODELS[name]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    path = Path(folder) / "model.json"
+    evlearn.save_model(model, path)
+    path.with_suffix(".onnx").unlink(missing_ok=True)
+    if name not in PYTHON_ONLY:
+        path.with_suffix(".onnx").write_bytes(evlearn.to_onnx(model))
+    command = [sys.executable, "-m", "benchmarks.studies.scale.one_row", "--score", str(path), str(n_requests)]
+    # One thread, as in a service with a process for each core.
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    found = {"model": name, **json.loads(said)}
+    if name in SERVED:
+        found["http"] = over_http(model, path, X, n_requests)
+    return found
+
+
+def over_http(model, path, X, n_requests):
+    """Requests of one row, from one client, to a server in another process."""
+    expected = np.stack([model.predict_mass(row[None]).masses[0] for row in X])
+    with subprocess.Popen(
+        [sys.executable, str(service.SERVER), str(path), "0"], stdout=subprocess.PIPE
+    ) as process:
+        try:
+            port = int(process.stdout.readline())
+            early = service.load(port, X, expected, n_requests // 10, 1)
+            before = service.state(port)["resident_bytes"]
+            late = service.load(port, X, expected, n_requests - n_requests // 10, 1)
+            after = service.state(port)["resident_bytes"]
+        finally:
+            process.terminate()
+    return late | {"equal": early["equal"] + late["equal"], "resident_bytes": [before, after]}
+
+
+def main():
+    reader = argparse.ArgumentParser(record.program())
+    reader.add_argument("--write", action="store_true", help="write to results/scale_one_row.json")
+    reader.add_argument("--score", nargs=2, help=argparse.SUPPRESS)
+    given = reader.parse_args()
+    if given.score:
+        print(json.dumps(score_rows(Path(given.score[0]), int(given.score[1]))))
+        return
+    runs = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in MODELS:
+            runs.append(measure(name, folder))
+            print(json.dumps(runs[-1]), flush=True)
+    if given.write:
+        record.write("scale_one_row", {"requests": REQUESTS, "runs": runs}, ["onnx", "onnxruntime"])
+
+
+if __name__ == "__main__":
+    main()
