@@ -105,6 +105,17 @@ def test_a_start_that_settles_early_leaves_less_to_do():
     assert n_steps == [29, 28, 19, 18, 17, 9]
 
 
+def test_several_iterations_told_at_once_are_as_many(monkeypatch):
+    heard = []
+    clock(monkeypatch, 0.0, 0.0, 1.0, 1.0, 21.0)
+    with watching(heard.append), at_work("X"):
+        steps = Steps(100)
+        steps(0, 2.0)
+        steps(20, 1.0)
+    assert heard[1].seconds_each == pytest.approx(1)
+    assert heard[1].seconds_left == pytest.approx(80)
+
+
 def test_starts_side_by_side_are_counted_together():
     heard = []
     with watching(heard.append), at_work("X"):

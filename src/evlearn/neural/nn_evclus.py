@@ -409,9 +409,8 @@ class NNEVCLUS(RowwiseClusterer):
         solver = self._solver(len(rows), is_elsewhere(X))
         problem = self._pose(X, rows, self._like(solver), labels, constraints, dissimilarities, random)
         partners = self._partners(len(rows), random) if solver != "rmsprop" else None
-        report = Steps(self.max_iter, n_init + again)
-        whole = partial(self._whole, partners=partners, solver=solver, report=report)
-        train = partial(self._in_batches, report=report) if solver == "rmsprop" else whole
+        train = self._in_batches if solver == "rmsprop" else partial(self._whole, partners=partners, solver=solver)
+        report: Steps | None = None
         best: tuple[Trace[Best], EvidentialNetwork] | None = None
         for seed in random.randint(np.iinfo(np.int32).max, size=n_init):
             draws = own_draws(int(seed), problem.losses.conflict.device)
@@ -419,16 +418,19 @@ class NNEVCLUS(RowwiseClusterer):
                 network = self._make_network(problem, int(seed))
                 if self.init == "evclus":
                     imitate(network, problem.objects, *example_masses(problem, np.random.RandomState(seed)))
-                trace = train(network, problem, int(seed))
+                report = report or Steps(self.max_iter, n_init + again)  # now: what came before has no pace
+                trace = train(network, problem, int(seed), report=report)
             if best is None or trace.state.objective < best[0].state.objective:
                 best = (trace, network)
             if trace.interrupted:
                 break
         assert best is not None
+        assert report is not None
         self._refuse_endless(problem, best[0])
         if again and not best[0].interrupted:
             problem, network = self._with_pairs(problem, best[1], random)
-            best = train(network, problem, int(random.randint(np.iinfo(np.int32).max))), network
+            seed = random.randint(np.iinfo(np.int32).max)
+            best = train(network, problem, int(seed), report=report), network
             self._refuse_endless(problem, best[0])
         self._finish(problem, *best, random)
 

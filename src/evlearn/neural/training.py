@@ -109,6 +109,7 @@ def train_whole(
             report(len(history) - 1, value)
 
     start = Trace(Best.of(network, history[0]), history[:])
+    tell(0, history[0])
     end = descend(some_steps, start, max_iter=-(-max_iter // _CHUNK), report=tell)
     network.load_state_dict(end.state.weights)
     return replace(end, history=history)

@@ -259,7 +259,7 @@ class Steps:
         self._max_iter, self._n_left, self._unit = max_iter, n_descents, unit
         self._at: dict[int, int] = {}  # where the descent of each thread is
         self._tasks: dict[int, Task] = {}
-        self._n_told = 0
+        self._n_taken = 0
         self._begun = time.monotonic()
         self._lock = RLock()
         if self._work.tasks is not None:
@@ -268,13 +268,14 @@ class Steps:
     def __call__(self, number: int, objective: float) -> None:
         """A descent has taken a step."""
         with self._lock:
-            self._n_told += 1
-            if number <= self._at.get(get_ident(), number):
+            before = self._at.get(get_ident(), number)
+            self._n_taken += max(number - before, 1)
+            if number <= before:
                 self._n_left -= 1
                 if self._work.tasks is not None:
                     self._tasks[get_ident()] = self._work.tasks.begin(_plural(self._unit), self._max_iter)
             self._at[get_ident()] = number
-            each = (time.monotonic() - self._begun) / self._n_told
+            each = (time.monotonic() - self._begun) / self._n_taken
             n_steps = max(self._n_left, 0) * self._max_iter + sum(self._max_iter - at for at in self._at.values())
             self._work.tell(
                 "fit",
