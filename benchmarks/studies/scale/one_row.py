@@ -1,8 +1,8 @@
 """One row from a loaded model: ``python -m benchmarks.studies.scale.one_row [--write]``, about five minutes.
 
-Each model is fitted, written with `save_model` and loaded by another process, which scores ten thousand rows one by
-one: with `predict_mass`, and with onnxruntime where `to_onnx` writes the model. Then a server (`scoring_server`)
-answers ten thousand requests. It writes ``benchmarks/results/scale_one_row.json``.
+Each model is fitted, written with `save_model` and loaded by another process, which scores ten thousand rows one
+by one: with `predict_mass`, and with onnxruntime where `to_onnx` writes the model. Then a server answers
+ten thousand requests. It writes ``benchmarks/results/scale_one_row.json``.
 """
 
 import argparse

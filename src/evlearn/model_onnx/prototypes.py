@@ -7,7 +7,6 @@ import numpy as np
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, EuclideanModel
 from evlearn.model_onnx.graph import Graph, Said
-from evlearn.utils.typing import FloatArray
 
 #: As in the kernel: what counts as zero, and which share of a difference is rounding.
 _ZERO, _LOST = 1e-200, 16 * float(np.finfo(np.float64).eps)
@@ -36,16 +35,13 @@ def _costs(graph: Graph, model: EuclideanModel, rows: str) -> str:
 
 def _adaptive_costs(graph: Graph, model: AdaptiveModel, rows: str) -> str:
     """The same for adaptive metrics."""
-    costs = model.costs
-    centres = costs.barycentres(model.prototypes)
-    images: FloatArray = np.einsum("jde,je->jd", model.set_metrics, centres)
+    shares, images, constants = model._of_sets
     turned = graph("MatMul", rows, model.metrics)  # (n_clusters, n_rows, n_features)
     squares = graph("Transpose", graph.sum(graph("Mul", turned, rows), 2), perm=[1, 0])
-    sums = graph("MatMul", squares, (costs.membership / costs.size[:, None]).T)
-    whole = graph("Add", sums, (images * centres).sum(axis=1))
+    whole = graph("Add", graph("MatMul", squares, shares), constants)
     left = graph("Sub", whole, graph("MatMul", rows, 2 * images.T))
     lost = graph("LessOrEqual", left, graph("Mul", whole, _LOST))
-    return graph("Mul", graph.only_where(lost, 0.0, left), costs.gain)
+    return graph("Mul", graph.only_where(lost, 0.0, left), model.costs.gain)
 
 
 def _masses(graph: Graph, costs: str, empty: float, power: float) -> str:

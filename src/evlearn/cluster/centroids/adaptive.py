@@ -6,6 +6,7 @@ outer products by cluster are enough to move prototypes and metrics: an iteratio
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,11 +72,9 @@ class AdaptiveModel(PrototypeModel):
     def costs_of(self, rows: FloatArray) -> FloatArray:
         """The cost of every set at rows, in squared units of the model; zero where it is lost in rounding."""
         inside = self.coordinates.enter(rows)
-        F, size = self.costs.membership, self.costs.size
-        centres = self.costs.barycentres(self.prototypes)
-        images = np.einsum("jde,je->jd", self.set_metrics, centres)
+        shares, images, constants = self._of_sets
         squares = np.stack([np.einsum("nd,nd->n", inside @ one, inside) for one in self.metrics], axis=1)
-        whole = squares @ (F / size[:, None]).T + np.einsum("jd,jd->j", images, centres)
+        whole = squares @ shares + constants
         left = whole - 2 * (inside @ images.T)
         left[left <= 16 * np.finfo(np.float64).eps * whole] = 0
         # gain is |A|^alpha.
@@ -93,6 +92,14 @@ class AdaptiveModel(PrototypeModel):
         return np.asarray(
             np.einsum("jk,kde->jde", self.costs.membership, self.metrics) / self.costs.size[:, None, None]
         )
+
+    @cached_property
+    def _of_sets(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What costs take from sets: shares of clusters, barycentres in their metrics, and their squared norms."""
+        centres = self.costs.barycentres(self.prototypes)
+        images = np.einsum("jde,je->jd", self.set_metrics, centres)
+        shares = (self.costs.membership / self.costs.size[:, None]).T
+        return shares, images, np.einsum("jd,jd->j", images, centres)
 
     def _squares(self, rows: FloatArray) -> FloatArray:
         """Squared distances to the prototypes, each in the metric of its cluster, in units of the model."""
