@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cache
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 from joblib import Parallel
@@ -122,6 +122,18 @@ class SharedLimit:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the limit for a while."""
+        if getattr(self._own, "holds", False):  # this thread holds it already, and longer
+            yield
+            return
+        self._own.holds = True
+        try:
+            with self._held():
+                yield
+        finally:
+            self._own.holds = False
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
         with self._lock:
             put_back = self._set_limit()  # by everyone: some libraries keep a number for each thread
             if self._n_inside == 0:
@@ -136,7 +148,7 @@ class SharedLimit:
                     self._put_back()
 
     def _renew_lock(self) -> None:
-        self._lock = Lock()
+        self._lock, self._own = Lock(), local()
 
 
 def _nothing() -> None:
@@ -144,6 +156,8 @@ def _nothing() -> None:
 
 
 def _limit_blas() -> Callable[[], None]:
+    if all(library.num_threads == 1 for library in _controller().lib_controllers if library.user_api == "blas"):
+        return _nothing
     _take_control()
     limit = _controller().limit(limits=1, user_api="blas")
 
