@@ -1,24 +1,32 @@
-"""One version beside another one, or beside figures that were kept.
+"""Two versions side by side, or one beside figures that were kept.
 
-``python -m benchmarks.regression PYTHON`` asks two processes in turn, one of this version and one of the
-interpreter PYTHON, in whose environment the other version is installed. The cases are those of this checkout. Who
-goes first changes from round to round, and the ratio is that of the fastest rounds: on a shared machine the slower
-ones measure the neighbours. ``--keep FILE`` writes the figures of this version to a file, which can be given in
-place of PYTHON. Times are CPU seconds, memory is megabytes that NumPy and Python allocate, and an objective is
-what it is. It takes a minute or two.
+``python -m benchmarks.regression --commits A B`` builds two commits, A before and B after a change, and asks two
+processes in turn, one of each. Builds are kept in ``build/regression``, and need what an editable install needs.
+``python -m benchmarks.regression PYTHON`` does the same with the version that is at work here and that of the
+interpreter PYTHON, in whose environment another one is installed. The cases are those of this checkout; one that a
+version does not know is left out. Who goes first changes from round to round, and the ratio is that of the fastest
+rounds: on a shared machine the slower ones measure the neighbours. ``--keep FILE`` writes the figures of this
+version to a file, which can be given in place of PYTHON. Times are CPU seconds, memory is megabytes that NumPy and
+Python allocate, and what is tracked (objectives, ratios to bare loops) is what it is. It takes a few minutes.
 """
 
 import argparse
 import importlib
+import io
 import json
+import os
 import pkgutil
 import subprocess
 import sys
+import sysconfig
+import tarfile
+import tempfile
 import time
 import tracemalloc
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILDS = ROOT / "build" / "regression"
 KINDS = ("time_", "peakmem_", "track_")
 LEAST = 0.05  # CPU seconds of a round: short cases are called many times
 
@@ -40,16 +48,21 @@ def cases():
 
 
 def serve():
-    """Answer questions: a line with the name of a case in, its figure out."""
+    """Answer questions: the name of a case in, its figure out, or null where the version has no such thing."""
     known, ready, case = cases(), None, None
     print(json.dumps(list(known)), flush=True)
     for line in sys.stdin:
         kind, name, values = known[json.loads(line)]
-        if ready != (kind, values):
-            tear_down(case, ready)
-            ready, case = (kind, values), kind()
-            case.setup(*values)
-        print(measure(name, getattr(case, name), values), flush=True)
+        try:
+            if ready != (kind, values):
+                tear_down(case, ready)
+                ready, case = (kind, values), kind()
+                case.setup(*values)
+            figure = measure(name, getattr(case, name), values)
+        except (ImportError, AttributeError, TypeError) as error:
+            print(f"{line.strip()}: {error}", file=sys.stderr)
+            ready, case, figure = None, None, None
+        print(json.dumps(figure), flush=True)
     tear_down(case, ready)
 
 
@@ -79,17 +92,25 @@ def measure(name, call, values):
 class Version:
     """A process of one version, which is asked for figures."""
 
-    def __init__(self, python):
-        words = [python, "-m", __spec__.parent, "--serve"]
+    def __init__(self, python, *options, places=None):
+        words = [python, *options, "-m", __spec__.parent, "--serve"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self._process = subprocess.Popen(words, cwd=ROOT, text=True, **pipes)
+        environment = os.environ | ({"PYTHONPATH": os.pathsep.join(places)} if places else {})
+        self._process = subprocess.Popen(words, cwd=ROOT, text=True, env=environment, **pipes)
         self.names = json.loads(self._process.stdout.readline())
 
+    @classmethod
+    def of_commit(cls, commit):
+        """A commit, with the packages of this environment but without the version that is installed in it."""
+        packages = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
+        # Without site (-S), an editable install is not seen.
+        return cls(sys.executable, "-S", places=[str(built(commit)), *packages])
+
     def ask(self, case):
-        """The figure of a case."""
+        """The figure of a case, or None."""
         self._process.stdin.write(json.dumps(case) + "\n")
         self._process.stdin.flush()
-        return float(self._process.stdout.readline())
+        return json.loads(self._process.stdout.readline())
 
     def close(self):
         """End the process."""
@@ -111,20 +132,47 @@ class Kept:
         """Nothing is open."""
 
 
-def compare(other, chosen, rounds):
-    """Print and give the figures of this version, beside those of the other one."""
-    now, found = Version(sys.executable), {}
+def built(commit):
+    """The folder in which a commit is installed; it is built if it is not there yet."""
+    full = git("rev-parse", "--verify", f"{commit}^{{commit}}").decode().strip()
+    folder = BUILDS / full
+    if not folder.exists():
+        BUILDS.mkdir(parents=True, exist_ok=True)
+        print(f"building {commit} in build/regression", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(dir=BUILDS) as made:
+            source, installed = Path(made, "source"), Path(made, "installed")
+            with tarfile.open(fileobj=io.BytesIO(git("archive", full))) as files:
+                files.extractall(source, filter="data")
+            words = ["pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target", installed, source]
+            subprocess.run([sys.executable, "-m", *words], check=True)
+            installed.rename(folder)
+    return folder
+
+
+def git(*words):
+    """What git says about this checkout."""
+    return subprocess.run(["git", *words], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+
+
+def compare(now, other, chosen, rounds):
+    """Print and give the figures of one version, beside those of the other one."""
+    found = {}
     for name in (name for name in now.names if chosen in name):
         figures = {now: [], other: []}
         for number in range(rounds if ": time_" in name else 1):
             for version in (now, other) if number % 2 else (other, now):
                 figures[version].append(version.ask(name) if version else None)
-        found[name] = min(figures[now])
-        known = [one for one in figures[other] if one is not None]
-        before = f"{min(known):12.5g}{found[name] / min(known):9.3f}" if known else ""
-        print(f"{name:66}{found[name]:12.5g}{before}", flush=True)
-    now.close()
+        ours, theirs = (min((one for one in of if one is not None), default=None) for of in figures.values())
+        told = f"{ours / theirs:9.3f}" if ours is not None and theirs else ""
+        print(f"{name:66}{written(ours)}{written(theirs) if other else ''}{told}", flush=True)
+        if ours is not None:
+            found[name] = ours
     return found
+
+
+def written(figure):
+    """A figure in its column."""
+    return f"{'-':>12}" if figure is None else f"{figure:12.5g}"
 
 
 def main():
@@ -136,15 +184,21 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--keep", type=Path, metavar="FILE", help="write the figures of this version to a file")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--commits", nargs=2, metavar=("A", "B"), help="compare two commits: before and after")
     given = parser.parse_args()
     if given.serve:
         serve()
         return
-    other = given.other and (Kept(given.other) if given.other.suffix == ".json" else Version(str(given.other)))
-    print(f"{'':66}{'now':>12}" + (f"{'before':>12}{'ratio':>9}" if other else ""))
-    found = compare(other, given.case, given.rounds)
-    if other:
-        other.close()
+    if given.commits:
+        other, now = map(Version.of_commit, given.commits)
+    else:
+        now = Version(sys.executable)
+        other = given.other and (Kept(given.other) if given.other.suffix == ".json" else Version(str(given.other)))
+    heads = given.commits[::-1] if given.commits else ("now", "before")
+    print(f"{'':66}{heads[0]:>12}" + (f"{heads[1]:>12}{'ratio':>9}" if other else ""), flush=True)
+    found = compare(now, other, given.case, given.rounds)
+    for version in filter(None, (now, other)):
+        version.close()
     if given.keep:
         given.keep.write_text(json.dumps(found, indent=1) + "\n")
 

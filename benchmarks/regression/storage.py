@@ -1,4 +1,4 @@
-"""Reading of models and partitions."""
+"""Reading of models and partitions, and one row for a model that was read."""
 
 import tempfile
 from pathlib import Path
@@ -25,12 +25,16 @@ class Models:
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "model.json"
         evlearn.save_model(MODELS[name].fit(blobs(300, 10)), self.path)
+        self.model, self.row = evlearn.load_model(self.path), blobs(1, 10)
 
     def teardown(self, name):
         self.folder.cleanup()
 
     def time_load(self, name):
         evlearn.load_model(self.path)
+
+    def time_predict_one_row(self, name):
+        self.model.predict_mass(self.row)
 
 
 class Partitions:
