@@ -14,14 +14,18 @@ _EVERY = 0.2  # seconds
 class Watch:
     """Laps of elapsed and CPU time, and the peak of memory, of this process and all below it.
 
-    Memory counts pages of several processes once (Pss). Pages of mapped files are in it, although the kernel takes
-    them back when it needs them; private memory is without them.
+    The first lap begins at `since`, which `now` has given, or else where the watch is entered. Memory counts pages
+    of several processes once (Pss). Pages of mapped files are in it, although the kernel takes them back when it
+    needs them; private memory is without them.
     """
+
+    def __init__(self, since=None):
+        self._since = since
 
     def __enter__(self):
         self.laps, self.peak, self.peak_private = {}, 0, 0
         self._stop = threading.Event()
-        self._last = time.perf_counter(), 0.0
+        self._last = self._since or now()
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
         return self
@@ -30,17 +34,22 @@ class Watch:
         self._stop.set()
         self._thread.join()
 
-    def lap(self, name, since=None):
+    def lap(self, name):
         """What has passed since the last lap."""
-        now = time.perf_counter(), cpu_seconds()
-        wall = now[0] - (self._last[0] if since is None else since)
-        self.laps[name] = {"wall": round(wall, 3), "cpu": round(now[1] - self._last[1], 3)}
-        self._last = now
+        ended = now()
+        wall, cpu = (after - before for after, before in zip(ended, self._last, strict=True))
+        self.laps[name] = {"wall": round(wall, 3), "cpu": round(cpu, 3)}
+        self._last = ended
 
     def _look(self):
         while not self._stop.wait(_EVERY):
             total, private = memory_bytes()
             self.peak, self.peak_private = max(self.peak, total), max(self.peak_private, private)
+
+
+def now():
+    """Elapsed and CPU seconds, from which a lap can begin."""
+    return time.perf_counter(), cpu_seconds()
 
 
 def family():

@@ -5,6 +5,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 import evlearn
 from benchmarks.common import record
 from benchmarks.common.big_data import generate
+from benchmarks.common.watching import Watch, cpu_seconds, now
 from benchmarks.studies.scale import ensemble, forecast, service, small_data
 from benchmarks.studies.scale import study as scale
 from benchmarks.studies.scale.engine import compare
@@ -208,3 +210,25 @@ def test_the_recorded_service_was_right_and_kept_its_size():
         assert after < before + 5e6
         assert run["blas_threads"][0] == run["blas_threads"][1]
         assert set(run["blas_threads"][0]) == {2}
+
+
+def test_a_second_watch_does_not_count_what_was_done_before_it():
+    cpu_seconds()
+    with Watch() as watch:
+        work(0.3)
+        watch.lap("work")
+    assert watch.laps["work"]["cpu"] >= 0.25
+    with Watch() as watch:
+        watch.lap("start")
+    assert watch.laps["start"]["cpu"] < 0.1
+    since = now()
+    work(0.3)
+    with Watch(since=since) as watch:
+        watch.lap("start")
+    assert 0.25 <= watch.laps["start"]["cpu"] < 1
+
+
+def work(seconds):
+    start = time.process_time()
+    while time.process_time() - start < seconds:
+        pass

@@ -6,7 +6,6 @@ and 16 GB of memory.
 """
 
 import os
-import time
 import warnings
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -17,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.common import command_line, record
 from benchmarks.common.big_data import sample
-from benchmarks.common.watching import Watch
+from benchmarks.common.watching import Watch, now
 from evlearn.blocks import open_rows
 from evlearn.cluster import ECM
 
@@ -44,14 +43,14 @@ def measure(n_rows):
     """One size: a start, some iterations, and the labels of all rows."""
     from distributed import Client, LocalCluster
 
-    start = time.perf_counter()
+    start = now()
     load = round(os.getloadavg()[0], 1)  # other work makes elapsed seconds long, and CPU seconds a little
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
         Client(cluster),
-        Watch() as watch,
+        Watch(since=start) as watch,
     ):
-        watch.lap("start", since=start)
+        watch.lap("start")
         with open_rows(collection(n_rows)) as rows:
             assert len(rows) == n_rows
             watch.lap("rows")

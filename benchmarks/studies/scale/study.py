@@ -19,14 +19,13 @@ import argparse
 import json
 import os
 import subprocess
-import time
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from benchmarks.common import command_line, processes, record
-from benchmarks.common.watching import Watch, limited
+from benchmarks.common.watching import Watch, limited, now
 
 FEATURES, CLUSTERS = 8, 4
 ROWS = (10**4, 10**5, 10**6, 10**7, 10**8)
@@ -52,7 +51,7 @@ def estimator(method):
 
 def one_size(method, way, n_rows, folder):
     """From files to files in this process and two others; what it took, as JSON on standard output."""
-    start = time.perf_counter()
+    start = now()
     import warnings
 
     import dask.dataframe as dd
@@ -68,9 +67,9 @@ def one_size(method, way, n_rows, folder):
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
         Client(cluster),
-        Watch() as watch,
+        Watch(since=start) as watch,
     ):
-        watch.lap("start", since=start)
+        watch.lap("start")
         # Training picks rows at random, from one copy; passes read parts, which stay with the workers.
         copied = {"folder": folder} if method == "nn_evclus" else {}
         given = dd.read_parquet(data) if way == "collection" else data
