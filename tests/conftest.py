@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from benchmarks.common.reference import folder
+from benchmarks.common.reference import folder, has
 
 settings.register_profile("evlearn", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("evlearn")
 
 HERE = Path(__file__).resolve().parent / "reference"
 SHARED = folder()
+COMPLETE = (SHARED / "reference").is_dir()  # benchmarks.get_data writes some data there, but no results of R
 MISSING = "EVLEARN_REFERENCE names no folder with"
 
 #: What is skipped in a whole run with all reference files, and why. CI fails when there is more.
@@ -34,9 +35,21 @@ OF_SCIKIT_LEARN = "SCIPY_ARRAY_API is not set: not checking array_api input"
 @pytest.fixture(scope="session")
 def shared():
     """The folder of data that may not be copied: EVLEARN_REFERENCE, or ``../shared`` beside the project."""
-    if not SHARED.is_dir():
+    if not COMPLETE:
         pytest.skip(f"{MISSING} data and reference results")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def needs():
+    """Skip a test unless these sets are in this repository or in the folder."""
+
+    def look(*names):
+        for name in names:
+            if not has(name):
+                pytest.skip(f"{MISSING} {name}")
+
+    return look
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +92,7 @@ def pytest_sessionfinish(session):
     """A whole run with all reference files fails if more is skipped than is known and has a reason."""
     config = session.config
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.keyword
-    if hasattr(config, "workerinput") or not whole or "slow" in config.option.markexpr or not SHARED.is_dir():
+    if hasattr(config, "workerinput") or not whole or "slow" in config.option.markexpr or not COMPLETE:
         return
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     skips = Counter(one.longrepr[2].removeprefix("Skipped: ") for one in reporter.stats.get("skipped", []))

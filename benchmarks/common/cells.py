@@ -9,8 +9,25 @@ from benchmarks.common import reference
 
 def published(name):
     """The rows of a table as transcribed from a paper."""
-    with (reference.folder() / "reference" / "seed_tables" / f"{name}.csv").open() as file:
+    with reference.results("seed_tables", f"{name}.csv").open() as file:
         return list(csv.DictReader(file))
+
+
+#: What was not run, because its data are not there.
+LEFT_OUT = []
+
+
+def with_data(*parts):
+    """The cells of the parts whose data are there; of the others it is said what is missing."""
+    cells = []
+    for part in parts:
+        try:
+            cells += part()
+        except FileNotFoundError as error:
+            if str(error) not in LEFT_OUT:
+                print(f"left out: {error}", flush=True)
+                LEFT_OUT.append(str(error))
+    return cells
 
 
 def cell(table, row, column, published, ours, tolerance, settings=""):

@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 from benchmarks import get_data
+from benchmarks.common import needs, reference
 from benchmarks.studies.peers.data import table
 
-INSTALLED = [name for name, load in get_data.FROM_PACKAGES.items() if get_data.is_installed(load)]
+INSTALLED = [name for name, (package, _) in get_data.FROM_PACKAGES.items() if get_data.is_installed(package)]
 
 
 @pytest.mark.usefixtures("shared")
 @pytest.mark.parametrize("name", INSTALLED)
 def test_data_of_packages_are_those_of_the_record(name, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
-    get_data.write(tmp_path / "data" / f"{name}.csv", *get_data.FROM_PACKAGES[name]())
+    get_data.write(tmp_path / "data" / f"{name}.csv", *get_data.FROM_PACKAGES[name][1]())
     expected = table(name)
     monkeypatch.setenv("EVLEARN_REFERENCE", str(tmp_path))
     found = table(name)
@@ -27,9 +28,48 @@ def test_data_of_packages_are_those_of_the_record(name, tmp_path, monkeypatch):
 
 def test_every_file_of_the_record_comes_from_a_package_or_is_told_where_to_find(shared):
     known = {*get_data.FROM_PACKAGES, *get_data.ELSEWHERE}
-    generated = ("bananas_", "gauss4_", "butterfly", "faithful", "protein_labels")
     files = {path.stem for path in (shared / "data").iterdir() if path.suffix in (".csv", ".npz")}
-    assert {name for name in files if not name.startswith(generated)} <= known
+    shipped = {path.stem for path in (reference.SHIPPED / "data").iterdir()}
+    assert files - {"faithful"} <= known | shipped  # faithful is in no study
+
+
+def test_what_comes_with_the_repository_is_what_the_record_was_made_of(shared):
+    for path in (reference.SHIPPED / "seed_tables").iterdir():
+        assert path.read_text() == (shared / "reference" / "seed_tables" / path.name).read_text()
+    assert (reference.SHIPPED / "timings.csv").read_text() == (shared / "reference" / "timings.csv").read_text()
+    for path in (reference.SHIPPED / "data").iterdir():
+        if path.suffix == ".npz":
+            with np.load(path) as ours, np.load(shared / "data" / path.name) as theirs:
+                assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+        else:
+            ours, theirs = (
+                np.genfromtxt(one, delimiter=",", skip_header=1) for one in (path, shared / "data" / path.name)
+            )
+            np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+def test_every_cell_names_data_that_can_be_found():
+    known = {*get_data.FROM_PACKAGES, *get_data.ELSEWHERE}
+    for study, cells in needs.studies().items():
+        names = {name for one in cells for name in one.files if not reference.is_in(reference.SHIPPED, name)}
+        assert names <= known, study
+
+
+def test_cells_that_need_a_set_are_counted_where_it_is_there(tmp_path, monkeypatch, capsys):
+    cells = [needs.NOTHING, needs.Needs(files=("iris",)), needs.Needs(files=("seeds",))]
+    cells += [needs.Needs(files=("wdbc",)), needs.Needs(packages=("no_such_package",))]
+    monkeypatch.setattr(needs, "studies", lambda: {"a study": cells})
+    (tmp_path / "data").mkdir()
+    for expected in ("a study 2 4 5", "a study 3 4 5"):
+        get_data.show_cells(tmp_path)
+        assert capsys.readouterr().out.splitlines()[-1].split() == expected.split()
+        (tmp_path / "data" / "seeds.csv").write_text("")
+
+
+def test_without_the_folder_most_of_the_record_can_be_run():
+    able = {study: sum(map(get_data.by_packages, cells)) / len(cells) for study, cells in needs.studies().items()}
+    assert able["cases"] == able["scale"] == able["robustness"] == able["answers.classifiers"] == 1
+    assert min(able.values()) > 0.2
 
 
 def test_files_that_are_there_stay_and_the_others_are_written(tmp_path, monkeypatch, capsys):
@@ -39,7 +79,8 @@ def test_files_that_are_there_stay_and_the_others_are_written(tmp_path, monkeypa
     get_data.main()
     told = capsys.readouterr().out
     assert (tmp_path / "data" / "wine.csv").read_text() == "mine"
-    assert "iris: written" in told
-    assert "wine" not in told
+    assert "wdbc: written" in told
+    assert "iris: " not in told  # it comes with the repository
+    assert "wine: " not in told
     assert "fourclass: get it from R package evclust" in told
-    assert (tmp_path / "data" / "iris.csv").read_text().splitlines()[1] == "5.1,3.5,1.4,0.2,1"
+    assert (tmp_path / "data" / "wdbc.csv").read_text().splitlines()[1].startswith("17.99,10.38,122.8,1001.0,")

@@ -22,7 +22,6 @@ def means(committed):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("shared")
 @pytest.mark.parametrize("method", ["ECM", "EVCLUS"])
 def test_gaps_in_iris_are_judged_as_recorded(committed, method):
     known = next(

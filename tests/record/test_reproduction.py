@@ -16,7 +16,8 @@ from benchmarks.studies.reproduction import kcevclus as reproduction_kcevclus
 from benchmarks.studies.reproduction import slides as reproduction_slides
 from benchmarks.studies.reproduction.study import PARTS
 
-pytestmark = [pytest.mark.usefixtures("shared"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
+FILES = {"diabetes": "diabetes_mclust", "cells_in_blood": "gvhd_pos"}
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +65,13 @@ def test_constraints_help_as_much_as_before(committed, number):
 
 def test_some_distances_are_enough_and_expanded_constraints_help_as_before(committed):
     data = reproduction_kcevclus.load_large()
+    assert len(data) >= 3
     before = record.read("reproduction_kcevclus")
-    for name, point in [
+    points = [
         *((one["data"], one["by_constraints"][-2]) for one in before["figures"].values()),
         *((name, points[2]) for name, points in before["expansion"].items()),
-    ]:
+    ]
+    for name, point in ((name, point) for name, point in points if name in data):
         xi, quantile, k = reproduction_kcevclus.LARGE[name]
         asked = point["constraints"], xi, quantile, k
         found = reproduction_kcevclus.quartiles(data[name], asked, 3, n_neighbors=point.get("K", 0))
@@ -89,7 +92,9 @@ def test_intervals_cover_the_truth_as_often_as_before(committed, number, model):
 
 
 @pytest.mark.parametrize("part", ["example", "irises", "diabetes", "cells_in_blood"])
-def test_the_bootclus_paper_comes_out_as_before(committed, part):
+def test_the_bootclus_paper_comes_out_as_before(committed, part, needs):
+    if part in FILES:
+        needs(FILES[part])
     study = getattr(reproduction_bootclus, part)
     assert_as_committed(study() if part == "example" else study(1), committed)
 
@@ -115,3 +120,20 @@ def test_results_say_where_they_come_from():
         assert found["command"].startswith("python -m benchmarks.studies.reproduction ")
         assert found["versions"]["evidential-learn"]
         assert json.dumps(found["without_data"])
+
+
+@pytest.mark.parametrize("part", ["kcevclus", "slides"])
+def test_without_any_folder_the_cells_that_need_none_are_run_and_agree(
+    committed, part, monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setenv("EVLEARN_REFERENCE", str(tmp_path))
+    monkeypatch.setattr("benchmarks.common.cells.LEFT_OUT", [])
+    if part == "kcevclus":
+        cells = reproduction_kcevclus.table(2, reproduction_kcevclus.load_small(), 3, quick=True)
+        assert {one["dataset"] for one in cells} == {"Iris", "Banana_200"}
+        missing = "glass_uci.csv"
+    else:
+        cells = reproduction_slides.study(quick=True)["cells"]
+        missing = "ionosphere_evclass.csv"
+    assert_as_committed(cells, committed)
+    assert f"left out: {missing} is not in the folder of references" in capsys.readouterr().out

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from benchmarks.common import record
+from benchmarks.common import record, reference
 from benchmarks.common.cells import room_for_chance
 from benchmarks.studies.reproduction import nnevclus as reproduction_nnevclus
 from benchmarks.studies.reproduction.nnevclus_methods import load, repeat
 
-pytestmark = [pytest.mark.usefixtures("shared"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 LOSS = 0.02  # relative
 
 
@@ -40,7 +40,7 @@ def test_each_cell_that_differs_has_a_measured_cause(committed):
 
 def test_fast_cells_of_every_table_come_out_as_before(committed):
     cells = reproduction_nnevclus.study(quick=True)["cells"]
-    assert len(cells) > 90
+    assert len(cells) > (90 if reference.has("ecoli", "heart_statlog", "seeds", "protein_D") else 60)
     for one in cells:
         before = committed[one["table"].removeprefix("NN-EVCLUS, "), one["row"], one["column"]]
         assert_as_committed(one["ours"], before, one["runs"])
@@ -57,17 +57,20 @@ def test_fast_cells_of_every_table_come_out_as_before(committed):
         ("Iris", "Bootclus"),
     ],
 )
-def test_other_cells_of_table_3_come_out_as_before(committed, name, method):
+def test_other_cells_of_table_3_come_out_as_before(committed, name, method, needs):
+    needs({"S2": "s2_raw", "Glass": "glass_uci"}.get(name, name.lower()))
     runs, _ = reproduction_nnevclus.protocol(name, method, 1)
     assert_as_committed(np.mean(runs.best), committed["Table 3", name, method])
 
 
-def test_a_network_finds_the_proteins_of_ecoli_from_one_start(committed):
+def test_a_network_finds_the_proteins_of_ecoli_from_one_start(committed, needs):
+    needs("ecoli")
     runs = repeat("NN-EV", load("Ecoli"), "standardised", 1, 1)
     assert abs(runs.best[0] - committed["Table 3", "Ecoli", "NN-EV"]["ours"]) < 0.03
 
 
-def test_ecm_still_takes_fewer_seconds_than_published():
+def test_ecm_still_takes_fewer_seconds_than_published(needs):
+    needs("s4", "d31")
     cells = reproduction_nnevclus.large_times(("ECM",), 1)
     assert len(cells) == 2
     for one in cells:

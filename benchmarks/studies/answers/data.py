@@ -22,7 +22,6 @@ from benchmarks.studies.peers import data as peers_data
 PLANE, TABLES, DISCRETE, GENERATED = "2-d benchmarks", "real tables", "discrete tables", "generated"
 GROUPS = (PLANE, TABLES, DISCRETE, GENERATED)
 MOST = 2_000  # rows of a set; more are drawn from, but for customers and sensors
-FOLDER = reference.folder() / "data"
 
 
 class Problem(NamedTuple):
@@ -76,16 +75,32 @@ def given(name, X, y, family=None, group=GENERATED, scaled=True):
 
 
 def is_there(source):
-    package = getattr(source.load, "keywords", {}).get("package")
+    package = package_of(source)
     if package is not None:
         return importlib.util.find_spec(package) is not None
-    return getattr(source.load, "func", None) is not shared or FOLDER.exists()
+    return not is_shared(source) or reference.has(file_of(source))
+
+
+def package_of(source):
+    """The package that a set comes with, or None."""
+    return getattr(source.load, "keywords", {}).get("package")
+
+
+def is_shared(source):
+    """Whether a set is a file of the folder of references."""
+    return getattr(source.load, "func", None) is shared
+
+
+def file_of(source):
+    """The name of that file."""
+    name = source.load.args[0]
+    return peers_data.FILES.get(name, name)
 
 
 def shared(file):
     """A file of the papers: features that are numbers, and classes."""
-    if (FOLDER / f"{file}.npz").exists():
-        with np.load(FOLDER / f"{file}.npz") as arrays:
+    if file.startswith(("gauss4", "credal")):
+        with np.load(reference.data(f"{file}.npz")) as arrays:
             return arrays["x"], arrays["y"]
     return peers_data.table(file)
 

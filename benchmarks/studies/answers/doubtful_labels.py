@@ -14,16 +14,14 @@ twenty variants with one seed, on Dog-2, Dog-4, digits and five sets of *experts
 after the last of them (features of nodes chosen out of bag), and at none of the others.
 """
 
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from benchmarks.common import command_line
+from benchmarks.common import command_line, reference
 from benchmarks.studies.answers.classifiers import DATA, load, scaled
 from evlearn import CredalPartition
 from evlearn.belief import arrange
@@ -112,8 +110,7 @@ def by_experts(name):
 
 
 def by_people(n_classes):
-    folder = Path(os.environ.get("EVLEARN_REFERENCE", "../shared"))
-    with np.load(folder / "data" / f"credal_dog{n_classes}.npz") as file:
+    with np.load(reference.data(f"credal_dog{n_classes}.npz")) as file:
         sets = (np.arange(2**n_classes)[:, None] >> np.arange(n_classes)) & 1
         return file["x"], CredalPartition(*arrange(file["masses"], sets.astype(bool), n_classes)), file["y"]
 

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.common import reference
 from evlearn.datasets import make_bananas, make_gaussian_mixture
 
-FILES = {"glass": "glass_uci", "heart": "heart_statlog"}
+FILES = {"glass": "glass_uci", "heart": "heart_statlog", "protein": "protein_D"}
 OF_PAPERS = ("iris", "wine", "seeds", "fourclass", "protein", "heart", "glass", "ecoli", "segment", "d31", "s2")
 GENERATED = ("bananas_1000", "gaussians_1000", "outliers_1000", "outliers_10000", "outliers_100000")
 OUTLIERS = 0.03  # as a share of the others
@@ -41,7 +41,7 @@ class Data(NamedTuple):
 def load(name):
     """Data by name, standardised; dissimilarities as they are."""
     if name == "protein":
-        with np.load(reference.folder() / "data" / "protein_D.npz") as file:
+        with np.load(reference.data("protein_D.npz")) as file:
             return Data(codes(file["y"]), D=file["D"])
     family, _, size = name.partition("_")
     if family in ("gaussians", "outliers"):
@@ -50,9 +50,14 @@ def load(name):
     return Data(codes(y), StandardScaler().fit_transform(X))
 
 
+def is_there(name):
+    """Whether data are generated, or their file is there."""
+    return name in GENERATED or reference.has(FILES.get(name, name))
+
+
 def table(name):
     """Attributes that are numbers and vary, and classes, of a file of the papers, as they are."""
-    with (reference.folder() / "data" / f"{FILES.get(name, name)}.csv").open() as file:
+    with reference.data(f"{FILES.get(name, name)}.csv").open() as file:
         header, *rows = csv.reader(file)
     columns = dict(zip(header, zip(*rows, strict=True), strict=True))
     y = np.array(columns.pop("y"))

@@ -100,7 +100,7 @@ def objective(X, prototypes, delta):
 
 def fits(peer):
     """CPU seconds of whole fits, with default starts, masses and labels included."""
-    with np.load(reference.folder() / "data" / "gauss4_n100000.npz") as file:
+    with np.load(reference.data("gauss4_n100000.npz")) as file:
         cases = {"gauss4_n100000": (file["x"], 10.0), "blobs_n100000_d10": (blobs(100_000, 10, 4), 10.0)}
     recorded = [line for line in reference.timings() if line["case"] == "ecm_gauss4_n100000_c4_full"]
     lines = []

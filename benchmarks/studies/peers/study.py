@@ -145,7 +145,7 @@ def recorded(name, method, seed):
     """Ours on what R's recorded run was given, with its options."""
     _, estimator = RECORDED[method]
     if name.startswith("gauss4"):
-        with np.load(reference.folder() / "data" / f"{name}.npz") as file:
+        with np.load(reference.data(f"{name}.npz")) as file:
             X, y = file["x"], file["y"]
     elif name == "protein":
         y, X = peers_data.load(name)[0], peers_data.load(name).D
@@ -322,11 +322,16 @@ def main():
     arguments = parser.parse_args()
     processes.with_one_thread()
     load_peers()
+    absent = sorted({data for _, data, _ in tasks() if not peers_data.is_there(data)})
+    if absent:
+        print(f"left out, because benchmarks.get_data has not found them: {', '.join(absent)}", flush=True)
     entries = {}
     if arguments.only:
         entries = {(one["kind"], one["data"], one["method"]): one for one in record.read(NAME)["entries"]}
     for key in filter(wanted(arguments), tasks()):
         kind, data, method = key
+        if data in absent:
+            continue
         before = entries.get((kind, smaller(data), method), {})
         if "ended" in before:
             entries[key] = before | {"data": data, "ended": "not tried, for it failed on fewer"}

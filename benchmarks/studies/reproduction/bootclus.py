@@ -19,6 +19,7 @@ What the paper leaves open, and how it was settled:
 
 import functools
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,7 @@ from sklearn.metrics import adjusted_rand_score, confusion_matrix
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common import record, reference
-from benchmarks.common.cells import cell, published, without_data
+from benchmarks.common.cells import cell, published, with_data, without_data
 from benchmarks.common.papers import ECM
 from benchmarks.studies.reproduction import coverage
 from benchmarks.studies.reproduction.figures import name_clusters
@@ -51,7 +52,13 @@ IRIS, DIABETES = ("se", "ve", "vi"), ("ch", "no", "ov")
 def study(quick):
     """All cells."""
     n_seeds = 1 if quick else 5
-    cells = [*coverages(), *example(), *irises(n_seeds), *diabetes(n_seeds), *cells_in_blood(1 if quick else 5)]
+    cells = with_data(
+        coverages,
+        example,
+        partial(irises, n_seeds),
+        partial(diabetes, n_seeds),
+        partial(cells_in_blood, 1 if quick else 5),
+    )
     for one in cells:
         if not one["within"] and not quick:
             one["cause"] = one["cause"] or explain(one, n_seeds)
@@ -143,7 +150,7 @@ def small_study(true, assumed, models=None, n_datasets=20, n_bootstrap=300, **se
 
 def example():
     """Two mass functions of ECM on the butterfly without its outlier, and what they say about the pair."""
-    X = pd.read_csv(reference.folder() / "data" / "butterfly.csv").to_numpy()[:11]
+    X = pd.read_csv(reference.data("butterfly.csv")).to_numpy()[:11]
     partition = ECM(2, delta=100, tol=1e-12, max_iter=10_000, random_state=0).fit(X).credal_partition_
     if partition.masses[3, 1] > partition.masses[3, 2]:
         partition = partition.permute_clusters([1, 0])
@@ -167,7 +174,7 @@ def example():
 
 def irises(n_seeds):
     """Tables 5 to 8, and the mixture."""
-    table = pd.read_csv(reference.folder() / "data" / "iris.csv")
+    table = pd.read_csv(reference.data("iris.csv"))
     X, y = table.iloc[:, :4].to_numpy(), np.array(IRIS)[table["y"] - 1]
     mixture = ParsimoniousGaussianMixture(3, variance_floor=0, random_state=0).fit(X)
     counts = crisp_table(y, mixture.predict(X))
@@ -246,7 +253,7 @@ def diabetes(n_seeds):
 
 
 def load_diabetes():
-    table = pd.read_csv(reference.folder() / "data" / "diabetes_mclust.csv")
+    table = pd.read_csv(reference.data("diabetes_mclust.csv"))
     return table[["glucose", "insulin", "sspg"]].to_numpy(), np.array(DIABETES)[table["y"] - 1]
 
 
@@ -332,7 +339,7 @@ def explain_diabetes(one, n_seeds):
 
 def cells_in_blood(n_draws):
     """GvHD: VVV with a number of clusters chosen by BIC, and the pairs that share most cells."""
-    X = pd.read_csv(reference.folder() / "data" / "gvhd_pos.csv").to_numpy()
+    X = pd.read_csv(reference.data("gvhd_pos.csv")).to_numpy()
     draws = [X[np.random.default_rng(draw).choice(len(X), 1000, replace=False)] for draw in range(n_draws)]
     searches = [
         ParsimoniousGaussianMixture(range(4, 11), n_init=2, variance_floor=0, random_state=0).fit(some)

@@ -93,7 +93,7 @@ def read_published():
     """The cells of Tables 2 to 4."""
     published = {}
     for number in (2, 3, 4):
-        path = reference.folder() / "reference" / "seed_tables" / f"bootclus_table{number:02}.csv"
+        path = reference.results("seed_tables", f"bootclus_table{number:02}.csv")
         if not path.exists():
             continue
         for row in csv.DictReader(path.open()):

@@ -112,7 +112,7 @@ def with_constraints(X, y, n_constraints, seed, varied):
 
 def confusions():
     """Bootclus, Tables 5 to 8 and 10 to 12: Iris and Diabetes."""
-    table = pd.read_csv(reference.folder() / "data" / "iris.csv")
+    table = pd.read_csv(reference.data("iris.csv"))
     irises = table.iloc[:, :4].to_numpy(), np.array(bootclus.IRIS)[table["y"] - 1]
     patients = bootclus.load_diabetes()
     cells = []

@@ -74,7 +74,7 @@ def load():
     butterfly = reference.read_table("butterfly")
     fourclass = reference.read_table("fourclass")
     labels = reference.read_table("protein_labels", dtype=str)
-    with np.load(reference.folder() / "data" / "protein_D.npz") as protein:
+    with np.load(reference.data("protein_D.npz")) as protein:
         dissimilarities = protein["D"]
     return {
         "butterfly": (butterfly, None),

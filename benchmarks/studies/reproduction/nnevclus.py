@@ -30,6 +30,7 @@ For cells that are off, what is open is varied (`nnevclus_causes.py`), and the n
 import json
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 import torch
@@ -37,7 +38,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.common import reference
-from benchmarks.common.cells import cell, published, without_data
+from benchmarks.common.cells import cell, published, with_data, without_data
 from benchmarks.common.papers import RECM, ECMdd
 from benchmarks.studies.peers import nn_constraints
 from benchmarks.studies.reproduction import figures, nnevclus_causes
@@ -70,9 +71,10 @@ def study(quick):
     torch.set_num_threads(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        cells = [*conflict(), *butterfly(), *table_3(quick), *protein(quick), *fourclass(), *circles(quick)]
+        cells = [*conflict(), *butterfly(), *table_3(quick)]
+        cells += with_data(partial(protein, quick), fourclass, partial(circles, quick))
         if not quick:
-            cells += [*architecture(), *large_times(), *constrained_times()]
+            cells += with_data(architecture, large_times, constrained_times)
             explain(cells)
     return {"cells": cells, "without_data": missing()}
 
@@ -82,15 +84,18 @@ def study(quick):
 
 def table_3(quick):
     """ARI of eleven methods on ten data sets."""
-    cells = []
-    for row in published("nnevclus_table03"):
-        name, method = row["dataset"], row["method"]
-        if not row["ari"] or name in ABSENT or (quick and not (name in FAST and fast(method))):
-            continue
-        runs, how = protocol(name, method, 1 if quick else None)
-        cells.append(cell(f"{PAPER}, Table 3", name, method, float(row["ari"]), runs.best, ARI, how))
-        tell(cells[-1])
-    return cells
+    rows = [row for row in published("nnevclus_table03") if row["ari"] and row["dataset"] not in ABSENT]
+    if quick:
+        rows = [row for row in rows if row["dataset"] in FAST and fast(row["method"])]
+    return with_data(*(partial(cells_of_table_3, row, quick) for row in rows))
+
+
+def cells_of_table_3(row, quick):
+    name, method = row["dataset"], row["method"]
+    runs, how = protocol(name, method, 1 if quick else None)
+    found = cell(f"{PAPER}, Table 3", name, method, float(row["ari"]), runs.best, ARI, how)
+    tell(found)
+    return [found]
 
 
 def tell(one):
@@ -108,7 +113,7 @@ def fast(method):
 
 def conflict():
     """Example 1: degrees of conflict of three mass functions."""
-    with (reference.folder() / "reference" / "seed_examples.json").open() as file:
+    with reference.results("seed_examples.json").open() as file:
         example = json.load(file)["nnevclus_example1_conflict"]
     masses = {name: MassFunction(example["frame"], one) for name, one in example["masses"].items()}
     return [

@@ -51,7 +51,7 @@ def load(name):
 
 
 def read(file):
-    with (reference.folder() / "data" / f"{file}.csv").open() as lines:
+    with reference.data(f"{file}.csv").open() as lines:
         last = next(lines).strip().split(",").index("y")
         table = np.loadtxt(lines, delimiter=",", usecols=range(last + 1))
     return table[:, :last], table[:, last].astype(int)

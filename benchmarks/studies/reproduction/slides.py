@@ -16,12 +16,13 @@ What the slides leave open, and how it was settled:
 
 import json
 from collections import Counter
+from functools import partial
 
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from benchmarks.common import reference
-from benchmarks.common.cells import cell, published, without_data
+from benchmarks.common.cells import cell, published, with_data, without_data
 from benchmarks.common.papers import ECM
 from benchmarks.studies.reproduction.figures import fit_protein, load, n_errors
 from evlearn.belief import FocalSets, MassFunction
@@ -37,15 +38,16 @@ AS_IN_R = {"per_class": False, "standardize": False, "tol": 1e-4, "max_iter": 10
 
 def study(quick):
     """All cells."""
-    data = load()
-    cells = [*pairs(), *combinations(), *protein(*data["protein"], quick), *how_many(*data["fourclass"])]
     return {
-        "cells": [
-            *cells,
-            *ionosphere(alpha=0.95),
-            *glass(2 if quick else 10, AS_IN_R),
-            *vowel(1 if quick else 3, {**AS_IN_R, "loss_lambda": 1}, quick),
-        ],
+        "cells": with_data(
+            pairs,
+            combinations,
+            lambda: protein(*load()["protein"], quick),
+            lambda: how_many(*load()["fourclass"]),
+            partial(ionosphere, alpha=0.95),
+            partial(glass, 2 if quick else 10, AS_IN_R),
+            partial(vowel, 1 if quick else 3, {**AS_IN_R, "loss_lambda": 1}, quick),
+        ),
         "without_data": missing(),
     }
 
@@ -74,7 +76,7 @@ def pairs():
 
 def combinations():
     """Dempster's rule, and the conjunctive one."""
-    examples = json.loads((reference.folder() / "reference" / "seed_examples.json").read_text())
+    examples = json.loads(reference.results("seed_examples.json").read_text())
     cells = []
     for name in ("ml01_dempster_no_conflict", "ml01_dempster_conflict", "ml01_dempster_three"):
         one = examples[name]

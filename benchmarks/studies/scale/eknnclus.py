@@ -55,7 +55,7 @@ def seeds():
 def speed():
     """CPU seconds of a fit of s2 against R's, with the objective of both."""
     of_r = [float(row["cpu_seconds"]) for row in reference.timings() if row["case"].startswith("EkNNclus_s2")]
-    with np.load(reference.folder() / "reference" / "EkNNclus_s2_K200.npz") as case:
+    with np.load(reference.results("EkNNclus_s2_K200.npz")) as case:
         y_init = case["y_pl_1b"]
     X = load("s2")
     r_objective = EKNNClus(y_init=y_init, random_state=0, **SETTINGS["s2"]).fit(X).objective_

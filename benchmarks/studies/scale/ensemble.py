@@ -146,7 +146,7 @@ def main():
             sizes.append(process.submit(size, n_samples, max_samples).result())
         print(sizes[-1])
     found = {"digits": rows, "means": summary, "sizes": sizes}
-    if data.FOLDER.exists():
+    if set(OTHERS) <= set(data.names("design")):
         found["others"] = others()
         found["means_of_others"] = means(found["others"])
         for name, row in found["means_of_others"].items():

@@ -39,7 +39,7 @@ R_CASES = {
 def load(name):
     if name == "s2":
         return reference.read_table("s2")[:, :2]
-    with np.load(reference.folder() / "data" / ("protein_D.npz" if name == "protein" else f"{name}.npz")) as file:
+    with np.load(reference.data("protein_D.npz" if name == "protein" else f"{name}.npz")) as file:
         return file["D"] if name == "protein" else file["x"]
 
 
