@@ -31,6 +31,7 @@ def parts(read):
         "many_embeddings": many_table(many) + provenance(many),
         "kills": kills_text(kills) + provenance(kills),
         "service": service_table(service) + provenance(service),
+        "one_row": one_row_table(read("scale_one_row")) + provenance(read("scale_one_row")),
         "small": small_table(small) + provenance(small),
         "starts": starts_table(read("scale_starts")) + provenance(read("scale_starts")),
         "epochs": epochs_table(read("scale_epochs")) + provenance(read("scale_epochs")),
@@ -352,6 +353,31 @@ def service_table(service):
         f"A request takes {server} ms of the server's CPU, all that is JSON and HTTP included; a call of "
         f"``predict_mass`` takes {direct} ms by the clock.\n\n"
     )
+
+
+def one_row_table(found):
+    header = [
+        "model",
+        "predict_mass: p50, p99 (ms)",
+        "of that CPU: p50, p99 (ms)",
+        "onnxruntime: p50, p99 (ms)",
+        "largest difference",
+        "over HTTP: p50, p99 (ms)",
+        "resident after 1,000 and 10,000 (MB)",
+        "cores of other programs",
+    ]
+
+    def told(times):
+        return None if times is None else f"{times['p50_ms']:.2f}, {times['p99_ms']:.2f}"
+
+    rows = []
+    for run in found["runs"]:
+        own, other = run["evlearn"], run.get("onnxruntime")
+        resident = " and ".join(f"{size / 1e6:.1f}" for size in own["resident_bytes"])
+        apart = f"{run['difference']:.0e}" if other else None
+        times = [told(own["clock"]), told(own["cpu"]), told(other["clock"]) if other else None]
+        rows.append([run["model"], *times, apart, told(run.get("http")), resident, own["cores_of_others"]])
+    return table(header, rows)
 
 
 def small_table(small):

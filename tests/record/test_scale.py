@@ -17,7 +17,7 @@ import evlearn
 from benchmarks.common import record
 from benchmarks.common.big_data import generate
 from benchmarks.common.watching import Watch, cpu_seconds, now
-from benchmarks.studies.scale import ensemble, forecast, service, small_data
+from benchmarks.studies.scale import ensemble, forecast, one_row, service, small_data
 from benchmarks.studies.scale import study as scale
 from benchmarks.studies.scale.engine import compare
 from evlearn.blocks import open_rows
@@ -201,6 +201,28 @@ def test_a_service_says_what_is_wrong_with_a_request_and_goes_on(tmp_path):
             assert said["masses"] == model.predict_mass(X[:3]).masses.tolist()
         finally:
             process.terminate()
+
+
+@pytest.mark.slow
+def test_one_row_of_a_loaded_model_is_scored_alike_by_python_onnxruntime_and_a_service(tmp_path):
+    found = one_row.measure("ECM", tmp_path, 200)
+    assert found["difference"] < 1e-12
+    assert found["http"]["equal"] == 200
+
+
+def test_the_recorded_rows_took_less_than_a_millisecond_and_no_memory():
+    recorded = record.read("scale_one_row")
+    assert recorded["requests"] == 10_000
+    assert [run["model"] for run in recorded["runs"]] == list(one_row.MODELS)
+    for run in recorded["runs"]:
+        # A scaler of scikit-learn takes as long to look at a row as our estimators to predict it.
+        assert run["evlearn"]["clock"]["p99_ms"] < (2 if run["model"] == "StandardScaler and ECM" else 1)
+        assert run.get("onnxruntime", run["evlearn"])["clock"]["p99_ms"] < 1
+        assert ("onnxruntime" in run) == (run["model"] not in one_row.PYTHON_ONLY)
+        assert run.get("difference", 0) < 1e-6
+        for memory in (run[name]["resident_bytes"] for name in ("evlearn", "onnxruntime", "http") if name in run):
+            assert memory[1] < memory[0] + 2e6
+        assert run.get("http", {"equal": 10_000})["equal"] == 10_000
 
 
 def test_the_recorded_service_was_right_and_kept_its_size():
