@@ -12,7 +12,7 @@ from pathlib import Path
 
 PAGES = (
     *("reproduction", "peers", "answers", "images", "coverage"),
-    *("raw_tables", "classifiers", "scale", "robustness", "landing", "cases"),
+    *("raw_tables", "classifiers", "scale", "robustness", "landing", "cases", "quoted"),
 )
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,8 +14,9 @@ def parts(read):
     small, forecast, service = read("scale_small"), read("scale_forecast"), read("scale_service")
     embeddings, kills = read("scale_embeddings"), read("scale_kills")
     many = read("scale_many_embeddings")
+    iterations = [*read("scale_ecm_iteration")["iteration"], *embeddings["iterations"]]
     return {
-        "verdict": in_short(sizes, embeddings, kills, small),
+        "verdict": in_short(sizes, iterations, kills, small),
         "sizes": sizes_table(sizes) + provenance(sizes),
         "slopes": slopes(sizes),
         "figure": figure(sizes),
@@ -38,7 +39,7 @@ def parts(read):
     }
 
 
-def in_short(sizes, embeddings, kills, small):
+def in_short(sizes, iterations, kills, small):
     """The largest runs, their growth, an iteration beside k-means, kills, and small data."""
     top = max(run["rows"] for run in finished(sizes))
     runs = [run for run in finished(sizes) if run["rows"] == top]
@@ -48,7 +49,7 @@ def in_short(sizes, embeddings, kills, small):
         for run in runs
     )
     powers = [slope for _, _, slope, *_ in growths(sizes)]
-    ratios = [one["ratio"] for one in embeddings["iterations"]]
+    ratios = [one["ratio"] for one in iterations]
     programs = {one["program"]: one["cpu_seconds"] for one in small["programs"]}
     ours, theirs = (programs[f"first fit of {name}"] for name in ("ECM", "sklearn's KMeans"))
     return verdict(
