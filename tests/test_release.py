@@ -1,0 +1,75 @@
+"""What a release is made with: the version, the changelog, and workflows whose parts cannot change under them."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = ("meson.build", "CHANGELOG.md", "docs/_static/versions.json", ".ci/set_version.py")
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.fixture
+def copy(tmp_path):
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def set_version(folder, version):
+    command = [sys.executable, str(folder / ".ci" / "set_version.py"), version]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def versions(folder):
+    return [one["version"] for one in json.loads((folder / "docs" / "_static" / "versions.json").read_text())]
+
+
+def test_a_release_and_the_work_after_it_have_their_versions_everywhere(copy):
+    notes = (copy / "CHANGELOG.md").read_text()
+    assert set_version(copy, "9.1.0").returncode == 0
+    assert "version: '9.1.0'," in (copy / "meson.build").read_text()
+    released = (copy / "CHANGELOG.md").read_text()
+    assert re.search(r"^## 9\.1\.0 \(\d{4}-\d\d-\d\d\)$", released, re.MULTILINE)
+    assert "## Unreleased" not in released
+    assert versions(copy)[0] == "9.1.0"
+    assert set_version(copy, "9.2.0.dev0").returncode == 0
+    after = (copy / "CHANGELOG.md").read_text()
+    assert after.index("## Unreleased") < after.index("## 9.1.0")
+    assert len(after) > len(notes)
+    assert versions(copy)[:2] == ["9.2.0.dev0", "9.1.0"]
+
+
+@pytest.mark.parametrize("version", ["1", "v1.0.0", "1.0.0rc", "1.0.0\n"])
+def test_what_is_no_version_is_refused_and_nothing_changes(copy, version):
+    done = set_version(copy, version)
+    assert done.returncode == 1
+    assert "no version" in done.stderr
+    assert all((copy / name).read_bytes() == (ROOT / name).read_bytes() for name in FILES)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_name_actions_by_what_cannot_change(workflow):
+    used = re.findall(r"uses: (\S+)", workflow.read_text())
+    assert used
+    assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one)] == []
+
+
+def test_commands_of_workflows_are_there():
+    made = set(re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = {name for line in made for name in line.split()}
+    asked = re.findall(r"make ([\w -]+)$", "\n".join(path.read_text() for path in WORKFLOWS), re.MULTILINE)
+    assert {name for line in asked for name in line.split()} <= targets
+    for script in re.findall(r"(\.ci/\w+)", "\n".join(path.read_text() for path in WORKFLOWS)):
+        assert (ROOT / script).is_file(), script
+
+
+def test_the_page_for_releases_names_commands_that_are_there():
+    for script in re.findall(r"(\.ci/[\w./]+)", (ROOT / "RELEASING.md").read_text()):
+        assert (ROOT / script).is_file(), script
