@@ -1,4 +1,7 @@
-"""Figures of the record that the guide quotes: tables and sentences, so that no page has a number of its own."""
+"""Figures that other pages quote: tables and sentences, so that no page has a number of its own."""
+
+from benchmarks.common import needs
+from benchmarks.get_data import by_packages
 
 from .tables import table
 
@@ -25,7 +28,7 @@ PROMISED, SHORT = 0.9, 0.1  # coverage that was promised, and how far below it i
 
 
 def parts(read):
-    """What guide pages include."""
+    """What pages of the guide and the index of the record include."""
     return {
         "engine": engine(read("scale_engine")),
         "iterations": iterations(read("scale_engines"), read("scale_ecm_iteration"), read("scale_embeddings")),
@@ -37,6 +40,7 @@ def parts(read):
         "review": review(read("answers_review")),
         "processes": processes(read("peers_nn_evclus")),
         "eknnclus": eknnclus(read("scale_eknnclus")),
+        "cells": cells(),
     }
 
 
@@ -176,6 +180,15 @@ def eknnclus(found):
         f"{largest['n']:,} samples with a given graph of 30 neighbours took {largest['fit_cpu_seconds']:.0f} "
         "seconds of CPU.\n\n"
     )
+
+
+def cells():
+    """How many cells of each study can be run with the repository and packages alone."""
+    rows = [
+        [f"``benchmarks.studies.{study}``", f"{sum(map(by_packages, some)):,}", f"{len(some):,}"]
+        for study, some in needs.studies().items()
+    ]
+    return table(["study", "with packages alone", "in all"], rows, widths=(50, 25, 25))
 
 
 def between(values, digits=1):
