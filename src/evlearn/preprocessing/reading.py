@@ -221,7 +221,7 @@ def _moment(value: Any) -> Any:
     """A moment without a time zone."""
     if isinstance(value, datetime) and (offset := value.utcoffset()) is not None:
         return value.replace(tzinfo=None) - offset
-    return np.datetime64("NaT") if value is None else value
+    return np.datetime64("NaT", "us") if value is None else value
 
 
 def _names_of(cells: list[Any]) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """What ECM, CCM and BPEC promise alike: how they take data, how they compute, and what they leave behind."""
 
+import inspect
 import pickle
 import re
 import signal
@@ -111,8 +112,8 @@ def test_it_finds_the_clusters_and_publishes_its_result(blobs, method, focal_set
 def test_all_documented_attributes_exist_after_a_fit(blobs, method):
     frame = pd.DataFrame(blobs[0], columns=["a", "b", "c"])
     model = make(method).fit(frame)
-    section = type(model).__doc__.split("Attributes\n")[1].split("See Also")[0]
-    documented = set(re.findall(r"^    (\w+_) : ", section, flags=re.MULTILINE))
+    section = inspect.getdoc(type(model)).split("Attributes\n")[1].split("See Also")[0]
+    documented = set(re.findall(r"^(\w+_) : ", section, flags=re.MULTILINE))
     assert len(documented) >= 12
     if getattr(model, "metric", "euclidean") == "euclidean":
         documented.discard("metrics_")
