@@ -94,7 +94,9 @@ else:
             except ImportError as error:  # an extra is missing: the text says which; `hasattr` and `help` go on
                 raise AttributeError(str(error)) from error
         if name == "__version__":
-            return importlib.import_module("importlib.metadata").version("evidential-learn")
+            from importlib.metadata import version
+
+            return version("evidential-learn")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

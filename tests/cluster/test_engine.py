@@ -214,7 +214,7 @@ def test_results_are_added_as_they_come_and_not_kept(way, client, tmp_path):
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert (found == 12_800).all()
-    assert peak < 100e6, "640 results have 307 MB together; some wait while this process is kept from adding"
+    assert peak < 30e6, "640 results have 307 MB together"  # 20 MB where another suite takes half of the machine
 
 
 def test_missing_values_on_the_workers_are_an_error_here(client):
