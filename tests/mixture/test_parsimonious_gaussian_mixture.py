@@ -93,6 +93,31 @@ def test_parameters_are_as_many_as_directions_in_which_covariances_can_move(name
     assert count == 18 - 6 or values[count - 1] > 100 * values[count]
 
 
+@pytest.mark.parametrize("name", ["EVE", "VVE"])
+@pytest.mark.parametrize("d", [2, 3, 7])
+def test_common_axes_never_lose_likelihood_and_end_where_no_turn_gains(name, d):
+    half = np.random.default_rng(d).standard_normal((3, d, 2 * d))
+    scatter, counts = half @ half.swapaxes(1, 2), np.array([10.0, 20.0, 40.0])
+    covariances, axes = MODELS[name].step(scatter, counts, None)
+    losses = [loss(scatter, counts, covariances)]
+    for _ in range(200):
+        covariances, axes = MODELS[name].step(scatter, counts, axes)
+        losses.append(loss(scatter, counts, covariances))
+    assert (np.diff(losses) <= 1e-10 * abs(losses[0])).all()
+    np.testing.assert_allclose(axes.T @ axes, np.eye(d), atol=1e-10)
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        turn = 1e-4 * random.standard_normal((d, d))
+        other = np.linalg.qr(np.eye(d) + turn - turn.T)[0]
+        assert loss(scatter, counts, other @ covariances @ other.T) >= losses[-1] - 1e-9
+
+
+def loss(scatter, counts, covariances):
+    """What is minimal at the largest likelihood."""
+    traces = np.trace(np.linalg.solve(covariances, scatter), axis1=1, axis2=2)
+    return (counts * np.linalg.slogdet(covariances)[1] + traces).sum()
+
+
 @pytest.mark.parametrize("name", SAME_OPTIMUM)
 def test_irises_from_the_true_labels_have_the_bic_of_mclust(iris, seed_examples, name):
     X, y = iris

@@ -13,7 +13,7 @@ from benchmarks.studies.answers import data as answers_data
 from benchmarks.studies.answers import generated as answers_generated
 from benchmarks.studies.answers import study as answers
 from benchmarks.studies.answers import summary as answers_summary
-from benchmarks.studies.answers.methods import METHODS, OURS, PEERS, Answer
+from benchmarks.studies.answers.methods import METHODS, MISSING, OURS, PEERS, Answer
 
 RANDOM = np.random.default_rng(0)
 #: Small sets that need no file.
@@ -133,8 +133,8 @@ def test_samples_between_clusters_are_as_far_from_both():
 
 def test_every_peer_finds_clear_clusters_and_has_a_doubt():
     problem = small(gap=4.5)
-    for name, method in PEERS.items():
-        answer = method(problem.X, 3, 0)
+    for name in set(PEERS) - MISSING:
+        answer = PEERS[name](problem.X, 3, 0)
         found = answers.judge(problem, answer, answer)
         assert found["ari"] > 0.7, name
         assert np.isfinite(answer.doubt).all()

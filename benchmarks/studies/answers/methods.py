@@ -2,27 +2,30 @@
 
 A method gives labels, a doubt about each of them, and where it has one, a verdict. Mixtures, fuzzy c-means and
 hdbscan have a doubt of their own; other peers are given the one that suits them. An older version of this library
-that has no verdict is read as it told its user then: by the largest mass, and by ratios of plausibilities.
+that has no verdict is read as it told its user then: by the largest mass, and by ratios of plausibilities. Masses
+of other packages are read by the rule of ours; a package that is not installed is left out.
 """
 
+import importlib
 import inspect
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
-from sklearn.mixture import GaussianMixture
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.neighbors import NearestNeighbors
 
+from benchmarks.studies.peers import methods as peers_methods
 from evlearn import cluster
-from evlearn.cluster import CCM, ECM, EVCLUS, BootClus
+from evlearn.cluster import CCM, ECM, EVCLUS, BootClus, EKNNClus
 from evlearn.ensemble import CredalEnsemble
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.partition import CredalPartition
 
 NEIGHBORS = 10
 FUZZIFIER, STEPS, SMALL = 2.0, 300, 1e-5  # of fuzzy c-means
-MOST_OF_ENSEMBLE = 600  # samples: it costs by pairs
 FULL_UP_TO = 10  # clusters that an older version had all sets for; beyond, it did not end
 
 
@@ -44,8 +47,17 @@ def k_means(X, c, seed):
 
 def gaussian_mixture(X, c, seed):
     """One minus the largest posterior probability."""
-    model = GaussianMixture(c, n_init=5, random_state=seed).fit(X)
-    probabilities = model.predict_proba(X)
+    return most_probable(GaussianMixture(c, n_init=5, random_state=seed).fit(X).predict_proba(X))
+
+
+def bayesian_mixture(X, c, seed):
+    """Likewise; it may leave components without samples."""
+    return most_probable(
+        BayesianGaussianMixture(n_components=c, n_init=5, random_state=seed).fit(X).predict_proba(X)
+    )
+
+
+def most_probable(probabilities):
     return Answer(probabilities.argmax(axis=1), 1 - probabilities.max(axis=1))
 
 
@@ -89,7 +101,20 @@ def fuzzy_c_means(X, c, seed):
         before, centres = centres, weights.T @ X / weights.sum(axis=0)[:, np.newaxis]
         if np.abs(centres - before).max() < SMALL:
             break
-    return Answer(degrees.argmax(axis=1), 1 - degrees.max(axis=1))
+    return most_probable(degrees)
+
+
+def of_package(name):
+    """A method of another package that gives masses."""
+
+    def call(X, c, seed):
+        labels, said = peers_methods.CLUSTERERS[name].call(SimpleNamespace(X=X, D=None, n_clusters=c), seed)
+        partition, invalid = peers_methods.read(said)
+        if partition is None:
+            raise ValueError(f"masses that are none: {invalid}")
+        return told(partition)._replace(labels=labels)
+
+    return call
 
 
 def ecm(X, c, seed):
@@ -113,6 +138,22 @@ def merged_mixture(X, c, seed):
     return told(cluster.MergedMixture(c, random_state=seed).fit(X).credal_partition_)
 
 
+def eknnclus(X, c, seed):
+    """It finds the number of clusters itself."""
+    return told(EKNNClus(random_state=seed).fit(X).credal_partition_)
+
+
+def nn_evclus(X, c, seed):
+    model = importlib.import_module("evlearn.neural").NNEVCLUS(c, random_state=seed)
+    return told(model.fit(X).credal_partition_)
+
+
+def conformal(X, c, seed):
+    """Around ECM; sets hold what a replication would say in nine cases of ten."""
+    model = importlib.import_module("evlearn.conformal").ConformalClusterer(ECM(c), random_state=seed).fit(X)
+    return told(model.credal_partition_, level=model.coverage)
+
+
 def bootclus(X, c, seed):
     """With fifty resamples, which are many fewer than its default."""
     return told(BootClus(c, n_bootstrap=50, random_state=seed).fit(X).credal_partition_)
@@ -132,36 +173,39 @@ def ensemble(X, c, seed):
 PEERS = {
     "k-means": k_means,
     "Gaussian mixture": gaussian_mixture,
+    "Bayesian mixture": bayesian_mixture,
     "spectral": spectral,
     "Ward": ward,
     "hdbscan": hdbscan,
     "fuzzy c-means": fuzzy_c_means,
+    "evclust ecm": of_package("evclust ecm"),
+    "soft-clustering ECM": of_package("soft-clustering ECM"),
 }
 OURS = {
     "ECM": ecm,
     "CCM": ccm,
     "EVCLUS": evclus,
+    "NNEVCLUS": nn_evclus,
+    "EKNNClus": eknnclus,
     "mixture": mixture,
     "MergedMixture": merged_mixture,
-    "CredalEnsemble": ensemble,
     "BootClus": bootclus,
+    "CredalEnsemble": ensemble,
+    "ConformalClusterer": conformal,
 }
 METHODS = PEERS | OURS
-#: BootClus takes long, and older versions have no merged mixtures.
-LEFT_OUT = {"BootClus"} if hasattr(cluster, "MergedMixture") else {"BootClus", "MergedMixture"}
-BY_DEFAULT = tuple(name for name in METHODS if name not in LEFT_OUT)
+OF_PACKAGES = ("evclust ecm", "soft-clustering ECM")
+MISSING = {name for name in OF_PACKAGES if not peers_methods.CLUSTERERS[name].installed()}
+if not hasattr(cluster, "MergedMixture"):  # an older version
+    MISSING |= {"MergedMixture", "ConformalClusterer"}
+BY_DEFAULT = tuple(name for name in METHODS if name not in MISSING)
 
 
-def fits(method, n_samples):
-    """Whether a method is tried on so many samples."""
-    return method != "CredalEnsemble" or n_samples <= MOST_OF_ENSEMBLE
-
-
-def told(partition):
+def told(partition, **level):
     """Labels, doubt and verdict of a credal partition."""
     labels = partition.to_hard()
     if hasattr(partition, "verdict"):
-        verdict = partition.verdict()
+        verdict = partition.verdict(**level)
         return Answer(labels, partition.doubt(), verdict.sure, verdict.torn, verdict.outlier)
     n_candidates = partition.to_rough().sum(axis=1)
     possible = np.sort(partition.to_possibilistic().astype(float), axis=1)

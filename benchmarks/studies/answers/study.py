@@ -1,13 +1,13 @@
 """How good answers are by default, beside other methods: labels, doubt, and who is called sure.
 
 ``python -m benchmarks.studies.answers [--list design|validation] [--methods NAME ...] [--sets NAME ...] [--name
-NAME]``
+NAME] [--n-jobs N]``
 
 Every method is given the data, the true number of clusters and a seed, and else has its defaults. It writes
-``benchmarks/results/answers.json``: an entry for each set and method, and means over families of data; a list or a
-method that is not run keeps what is on record. It takes about a quarter of an hour of CPU for each list. The
-script can be run by the Python of an environment with an older version, to see what has changed; ``--name`` says
-where to write to. Some sets come with the packages of ``requirements.txt``.
+``benchmarks/results/answers.json``: an entry for each set and method, and means over families of data. It takes
+two hours of CPU, half of them for evclust. A run of some lists, methods or sets writes nothing, unless ``--name``
+says where to. The script can be run by the Python of an environment with an older version, to see what has
+changed. Some sets come with the packages of ``requirements.txt``, some methods with those of the study of peers.
 
 `judge_sets` takes data of anybody, so that data which nobody has looked at can be judged in the same way.
 """
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -28,7 +29,7 @@ from sklearn.metrics import adjusted_rand_score
 from benchmarks.common import command_line, processes, record
 from benchmarks.common.reference import ROOT
 from benchmarks.studies.answers import data as answers_data
-from benchmarks.studies.answers.methods import BY_DEFAULT, METHODS, fits, k_means
+from benchmarks.studies.answers.methods import BY_DEFAULT, METHODS, k_means
 from benchmarks.studies.answers.summary import summarize
 
 NAME, SEED, LIMIT = "answers", 0, 60
@@ -80,7 +81,7 @@ def judge_sets(problems, methods=BY_DEFAULT, seed=SEED):
 def judged(problem, methods, seed=SEED):
     """An entry for each method."""
     reference = k_means(problem.X, problem.n_clusters, seed)
-    for method in filter(partial(fits, n_samples=len(problem.y)), methods):
+    for method in methods:
         yield {
             "data": problem.name,
             "family": problem.family,
@@ -94,11 +95,18 @@ def attempt(problem, method, seed, reference):
     """A method on data: what its answer is worth, and what it costs."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        start = time.process_time()
+        start, before = time.process_time(), most_memory()
         answer = METHODS[method](problem.X, problem.n_clusters, seed)
-        seconds = time.process_time() - start
+        costs = {"cpu_seconds": time.process_time() - start, "memory_mb": (most_memory() - before) / 1e6}
     warned = sorted({one.category.__name__ for one in heard if one.category.__name__ == "CollapseWarning"})
-    return judge(problem, answer, reference) | {"cpu_seconds": seconds} | ({"warned": warned} if warned else {})
+    return judge(problem, answer, reference) | costs | ({"warned": warned} if warned else {})
+
+
+def most_memory():
+    """The most bytes that this process has taken; one that was forked begins with what it has."""
+    import resource  # which Windows has not
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def judge(problem, answer, reference):
@@ -208,29 +216,33 @@ def work(call, limit, path):
     unfinished.rename(path)
 
 
+def all_of(which, methods, name):
+    """The entries of one set."""
+    entries = list(judged(answers_data.load(which, name), methods))
+    for one in entries:
+        print(which, json.dumps(one), flush=True)
+    return entries
+
+
 def main():
     parser = command_line.parser(__doc__)
     parser.add_argument("--list", choices=tuple(answers_data.LISTS), action="append", dest="lists")
     parser.add_argument("--methods", nargs="*", choices=tuple(METHODS), default=list(BY_DEFAULT))
     parser.add_argument("--sets", nargs="*", help="some sets of the list")
-    parser.add_argument("--name", default=NAME, help="the file of results")
+    parser.add_argument("--name", help=f"the file of results; {NAME} if all is run")
+    parser.add_argument("--n-jobs", type=int, default=1, help="how many sets are looked at at a time")
     arguments = parser.parse_args()
     processes.with_one_thread()
-    on_record = record.read(arguments.name) if (record.RESULTS / f"{arguments.name}.json").exists() else {}
-    lists = on_record.get("lists", {})
-    for which in arguments.lists or answers_data.LISTS:
-        entries = {(one["data"], one["method"]): one for one in lists.get(which, {}).get("entries", [])}
-        for name in answers_data.names(which):
-            if not arguments.sets or name in arguments.sets:
-                for one in judged(answers_data.load(which, name), arguments.methods):
-                    entries[name, one["method"]] = one
-                    print(which, json.dumps(one), flush=True)
-        order = [(data, method) for data in answers_data.LISTS[which] for method in METHODS]
-        found = [entries[key] for key in order if key in entries]
-        lists[which] = {"entries": found, "summary": summarize(found)}
-    special_of = {(one["data"], one["method"]): one for one in on_record.get("special", [])}
+    lists = {}
+    with ProcessPoolExecutor(arguments.n_jobs, mp_context=get_context("fork")) as pool:
+        for which in arguments.lists or answers_data.LISTS:
+            names = [name for name in answers_data.names(which) if not arguments.sets or name in arguments.sets]
+            found = pool.map(partial(all_of, which, arguments.methods), names)
+            entries = [one for of_set in found for one in of_set]
+            lists[which] = {"entries": entries, "summary": summarize(entries)}
+    in_part = arguments.lists or arguments.sets or tuple(arguments.methods) != BY_DEFAULT
+    found = {"seed": SEED, "limit": LIMIT, "lists": lists}
     if not arguments.sets:
-        special_of |= {(one["data"], one["method"]): one for one in special(arguments.methods)}
-    record.write(
-        arguments.name, {"seed": SEED, "limit": LIMIT, "lists": lists, "special": list(special_of.values())}
-    )
+        found["special"] = special(arguments.methods)
+    if arguments.name or not in_part:
+        record.write(arguments.name or NAME, found, packages=("evclust", "soft-clustering", "torch"))

@@ -7,10 +7,11 @@ import numpy as np
 BASE = "k-means"
 RESAMPLES, SEED = 4000, 0
 TIE = 0.01  # of an index
+BETTER = {"ari": 1, "aurc": -1}  # large or small is good
 #: Figures that are averaged, as they are or as a difference to k-means on the same data.
 FIGURES = (
     *("ari", "error", "aurc", "augrc", "aurc_normalized", "augrc_normalized"),
-    *("sure", "torn", "outlier", "sure_error", "torn_error", "sure_gain", "cpu_seconds"),
+    *("sure", "torn", "outlier", "sure_error", "torn_error", "sure_gain", "cpu_seconds", "memory_mb"),
 )
 OFTEN_SURE, SELDOM_RIGHT, TWICE = 0.9, 0.7, 2.0
 
@@ -29,21 +30,34 @@ def methods(entries):
 def about(entries, method):
     """What the entries say about a method."""
     own = {one["data"]: one for one in entries if one["method"] == method}
-    base = {one["data"]: one for one in entries if one["method"] == BASE}
     ended = [name for name, one in own.items() if "ended" in one]
     found = {"sets": len(own) - len(ended), "ended": ended}
     for figure in FIGURES:
         values = by_family([(one["family"], one.get(figure)) for one in own.values()])
         if values:
             found[figure] = interval(list(values.values()))
-    pairs = [(one["family"], minus(one.get("ari"), base.get(name, {}).get("ari"))) for name, one in own.items()]
-    differences = list(by_family(pairs).values())
-    if differences:
-        found["ari_over_k_means"] = interval(differences)
-        found["won"] = sum(one > TIE for one in differences)
-        found["lost"] = sum(one < -TIE for one in differences)
-        found["tied"] = len(differences) - found["won"] - found["lost"]
+    for other in methods(entries):
+        theirs = {one["data"]: one for one in entries if one["method"] == other}
+        if other != method:
+            found.setdefault("against", {})[other] = {key: duel(own, theirs, key) for key in BETTER}
+    of_base = found.get("against", {}).get(BASE, {}).get("ari") or duel(own, own, "ari")
+    if of_base:
+        found["ari_over_k_means"] = {key: of_base[key] for key in ("mean", "low", "high", "families")}
+        found |= {key: of_base[key] for key in ("won", "tied", "lost")}
     return found | of_verdicts(own)
+
+
+def duel(own, theirs, figure):
+    """By how much a figure is better than that of another method on the same data, and on how many families."""
+    sign = BETTER[figure]
+    pairs = [
+        (one["family"], minus(one.get(figure), theirs.get(name, {}).get(figure))) for name, one in own.items()
+    ]
+    differences = [sign * one for one in by_family(pairs).values()]
+    if not differences:
+        return None
+    won, lost = (sum(side * one > TIE for one in differences) for side in (1, -1))
+    return interval(differences) | {"won": won, "tied": len(differences) - won - lost, "lost": lost}
 
 
 def of_verdicts(own):

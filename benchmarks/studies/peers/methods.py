@@ -13,6 +13,8 @@ import numpy as np
 from sklearn.metrics import pairwise_distances
 
 from benchmarks.common import papers
+from evlearn.belief import FocalSets
+from evlearn.partition import CredalPartition, as_credal
 
 SQUARE = 5_000  # the most objects for methods that keep a matrix of all pairs
 PAIRS_FROM, SIMPLE_FROM = 6, 11  # numbers of clusters from which fewer sets carry mass, as our guide advises
@@ -42,6 +44,21 @@ class Method(NamedTuple):
             return bool(metadata.version(self.package))
         except metadata.PackageNotFoundError:
             return False
+
+
+def read(said):
+    """A partition if masses are valid, else None and how many are not."""
+    if not isinstance(said, Masses):
+        return as_credal(said), {}
+    values = np.asarray(said.values, dtype=float)
+    rows = np.column_stack([~np.isfinite(values).all(1), (values < -1e-9).any(1), abs(values.sum(1) - 1) > 1e-6])
+    if rows.any():
+        names = ("rows_not_finite", "rows_negative", "rows_not_one")
+        return None, dict(zip(names, map(float, rows.mean(axis=0)), strict=True)) | {"smallest_mass": values.min()}
+    family = FocalSets.from_membership(said.sets)
+    masses = np.zeros((len(values), len(family)))
+    masses[:, family.positions(said.sets)] = np.maximum(values, 0)
+    return CredalPartition(masses / masses.sum(axis=1, keepdims=True), family), {}
 
 
 def kind_of_sets(data):

@@ -30,11 +30,9 @@ from sklearn.model_selection import train_test_split
 from benchmarks.common import command_line, processes, record, reference
 from benchmarks.common.papers import ECM, EVCLUS, RECM, BootClus, EKNNClus
 from benchmarks.studies.peers import data as peers_data
-from benchmarks.studies.peers.methods import CLASSIFIERS, CLUSTERERS, PEERS, SQUARE, Masses
-from evlearn.belief import FocalSets
+from benchmarks.studies.peers.methods import CLASSIFIERS, CLUSTERERS, PEERS, SQUARE, Masses, read
 from evlearn.datasets import same_cluster_probability
 from evlearn.metrics import consistency_index, nonspecificity_index
-from evlearn.partition import CredalPartition, as_credal
 
 NAME = "peers_side_by_side"
 SEEDS, LIMIT, WARM_UP, PAIRS = 3, 120, 100, 20_000
@@ -206,21 +204,6 @@ def judge(data, labels, said):
     if data.posterior is not None:
         found |= against_posterior(partition[inside], data.posterior[inside])
     return {key: float(value) for key, value in found.items()}
-
-
-def read(said):
-    """A partition if masses are valid, else None and how many are not."""
-    if not isinstance(said, Masses):
-        return as_credal(said), {}
-    values = np.asarray(said.values, dtype=float)
-    rows = np.column_stack([~np.isfinite(values).all(1), (values < -1e-9).any(1), abs(values.sum(1) - 1) > 1e-6])
-    if rows.any():
-        names = ("rows_not_finite", "rows_negative", "rows_not_one")
-        return None, dict(zip(names, map(float, rows.mean(axis=0)), strict=True)) | {"smallest_mass": values.min()}
-    family = FocalSets.from_membership(said.sets)
-    masses = np.zeros((len(values), len(family)))
-    masses[:, family.positions(said.sets)] = np.maximum(values, 0)
-    return CredalPartition(masses / masses.sum(axis=1, keepdims=True), family), {}
 
 
 def against_posterior(partition, posterior):

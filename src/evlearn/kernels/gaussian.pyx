@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
-"""The two halves of an iteration of EM, for several Gaussian mixtures of the same samples.
+"""The two halves of an iteration of EM, for several Gaussian mixtures of the same samples, and axes that these share.
 
 Shapes: Xt is (d, n), the samples turned; shares are (r, c, n), for each run the probabilities of the components;
 weights are (r, n), or (1, n) if all runs have the same. Only the runs in `runs` are looked at.
 """
 
-from libc.math cimport exp, isfinite, log, sqrt
+from libc.math cimport atan2, cos, exp, fabs, isfinite, log, pow, sin, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -18,6 +18,7 @@ cdef extern from "gaussian.h" nogil:
 
 cdef double LOG_2_PI = 1.8378770664093454836
 cdef double HUGE = 5e299
+cdef double SMALL_ANGLE = 1e-7
 
 
 def moments(
@@ -188,3 +189,56 @@ def expectations(
                         shares[r, k, start + i] = joint[k * EVLEARN_OBJECTS + i] / total
                     logs[r, start + i] = largest + log(total)
     free(work)
+
+
+def turn_axes(double[:, :, ::1] axes, double[:, :, :, ::1] seen, double[:, ::1] weights, double share, int most):
+    """Turn the axes (r, d, d) that components have in common, as columns, so that volumes fall.
+
+    Each pair of axes in turn goes to where the sum over components of weight times log-volume is least, by turns with
+    the precisions of the components along the two: for given ones that is an eigenvector of a matrix of order two.
+    Scatter matrices as the axes see them, `seen` (r, c, d, d), follow. Weights (r, c) are multiplied by as much as the
+    volumes to the power of `share`. Numbers that are not finite turn nothing.
+    """
+    cdef:
+        Py_ssize_t r
+        int c = <int>seen.shape[1], d = <int>axes.shape[1], k, p, q, turn
+        double weight, difference, product, angle, cosine, sine, before
+    with nogil:
+        for r in range(axes.shape[0]):
+            for p in range(d):
+                for q in range(p + 1, d):
+                    for turn in range(most):
+                        difference = product = 0.0
+                        for k in range(c):
+                            weight = weights[r, k] * (1 / seen[r, k, p, p] - 1 / seen[r, k, q, q])
+                            difference += weight * (seen[r, k, p, p] - seen[r, k, q, q])
+                            product += weight * seen[r, k, p, q]
+                        angle = 0.5 * atan2(-product, -0.5 * difference)
+                        if not fabs(angle) > SMALL_ANGLE or not isfinite(angle):
+                            break
+                        cosine, sine = cos(angle), sin(angle)
+                        turn_columns(&axes[r, 0, 0], d, p, q, cosine, sine)
+                        for k in range(c):
+                            before = seen[r, k, p, p] * seen[r, k, q, q]
+                            turn_columns(&seen[r, k, 0, 0], d, p, q, cosine, sine)
+                            turn_rows(&seen[r, k, 0, 0], d, p, q, cosine, sine)
+                            if share > 0:
+                                weights[r, k] *= pow(seen[r, k, p, p] * seen[r, k, q, q] / before, share)
+
+
+cdef inline void turn_columns(double* matrix, int d, int p, int q, double cosine, double sine) noexcept nogil:
+    cdef int a
+    cdef double left, right
+    for a in range(d):
+        left, right = matrix[a * d + p], matrix[a * d + q]
+        matrix[a * d + p] = cosine * left + sine * right
+        matrix[a * d + q] = cosine * right - sine * left
+
+
+cdef inline void turn_rows(double* matrix, int d, int p, int q, double cosine, double sine) noexcept nogil:
+    cdef int a
+    cdef double upper, lower
+    for a in range(d):
+        upper, lower = matrix[p * d + a], matrix[q * d + a]
+        matrix[p * d + a] = cosine * upper + sine * lower
+        matrix[q * d + a] = cosine * lower - sine * upper

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evlearn.kernels.gaussian import turn_axes
 from evlearn.utils.typing import FloatArray
 
 # Covariances of a model, and where its inner iteration ended, for the next time.
@@ -19,7 +20,7 @@ INNER_TOL = 1e-8
 INNER_ITERATIONS = 100
 # What follows an earlier step need not be the best, only better: the next iteration of EM goes on from there.
 NEXT_ITERATIONS = 3
-AXES_ITERATIONS = 10
+TURNS = 10
 
 
 class CovarianceModel(NamedTuple):
@@ -111,11 +112,13 @@ def _vee(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
 
 
 def _eve(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
-    return _common_orientation(scatter, counts, state, _with_mean_volume)
+    seen, axes = _on_common_axes(scatter, state, None)
+    return _from_axes(axes[..., None, :, :], _with_mean_volume(seen, counts)), axes
 
 
 def _vve(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
-    return _common_orientation(scatter, counts, state, lambda spreads, counts: spreads / counts[..., None])
+    seen, axes = _on_common_axes(scatter, state, counts)
+    return _from_axes(axes[..., None, :, :], seen / counts[..., None]), axes
 
 
 def _eev(scatter: FloatArray, counts: FloatArray, state: Any) -> Found:
@@ -172,39 +175,19 @@ def _volumes_and_shape(spreads: FloatArray, counts: FloatArray, state: Any) -> t
     return _settled(improve, spreads.sum(axis=-1) / (counts * d), state)
 
 
-def _common_orientation(scatter: FloatArray, counts: FloatArray, axes: Any, to_variances: Any) -> Found:
-    """Shapes of their own on common axes, by turns: shapes for the axes, and better axes for these shapes.
+def _on_common_axes(scatter: FloatArray, axes: Any, counts: FloatArray | None) -> Found:
+    """The spreads of components along axes that they have in common, and these, as columns.
 
-    The axes minimise a sum of traces that is concave once the largest eigenvalues are taken off, so that its
-    linear bound has its minimum at the singular vectors of a matrix.
+    The axes are turned once, pair by pair, each to where the likelihood is largest (Flury and Gautschi, 1986). The
+    next iteration of EM goes on from there; to turn them until they stay takes longer, and ends no higher. Without
+    counts volumes are equal: components count by their own.
     """
-
-    def look_along(axes: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The axes as rows, the scatter as they see it, and the variances along them."""
-        rows = axes.swapaxes(-1, -2)[..., None, :, :]
-        seen = rows @ scatter
-        return rows, seen, to_variances((seen * rows).sum(axis=-1), counts)
-
-    if axes is None:
-        axes = np.linalg.eigh(scatter.sum(axis=-3))[1]
-    largest = np.linalg.eigvalsh(scatter)[..., -1, None, None]
-    rows, seen, variances = look_along(axes)
-    moving = np.ones(counts.shape[:-1], dtype=bool)
-    for _ in range(AXES_ITERATIONS):
-        bound = ((seen - largest * rows) / variances[..., None]).sum(axis=-3)
-        axes = np.where(moving[..., None, None], _where_finite(_nearest_rotation, bound), axes)
-        before = variances
-        rows, seen, variances = look_along(axes)
-        gain = (counts * np.log(before / variances).sum(axis=-1)).sum(axis=-1)
-        moving = moving & (gain > INNER_TOL * counts.sum(axis=-1))
-        if not moving.any():
-            break
-    return _from_axes(axes[..., None, :, :], variances), axes
-
-
-def _nearest_rotation(matrices: FloatArray) -> FloatArray:
-    left, _, right = np.linalg.svd(matrices)
-    return np.asarray((left @ right).swapaxes(-1, -2))
+    c, d = scatter.shape[-3:-1]
+    axes = np.linalg.eigh(scatter.sum(axis=-3))[1] if axes is None else axes.copy()
+    seen = np.ascontiguousarray(axes.swapaxes(-1, -2)[..., None, :, :] @ scatter @ axes[..., None, :, :])
+    weights, share = (_geometric_mean(_diagonals(seen)), 1 / d) if counts is None else (counts.copy(), 0.0)
+    turn_axes(axes.reshape(-1, d, d), seen.reshape(-1, c, d, d), weights.reshape(-1, c), share, TURNS)
+    return _diagonals(seen), axes
 
 
 def _where_finite(function: Callable[[FloatArray], FloatArray], matrices: FloatArray) -> FloatArray:
