@@ -29,8 +29,8 @@ from sklearn.metrics import adjusted_rand_score
 from benchmarks.common import command_line, processes, record
 from benchmarks.common.reference import ROOT
 from benchmarks.studies.answers import data as answers_data
-from benchmarks.studies.answers.methods import BY_DEFAULT, METHODS, k_means
-from benchmarks.studies.answers.summary import summarize
+from benchmarks.studies.answers.methods import BY_DEFAULT, METHODS, OURS, PEERS, k_means
+from benchmarks.studies.answers.summary import duels, summarize
 
 NAME, SEED, LIMIT = "answers", 0, 60
 MEMORY = 8 << 30  # bytes that a method may take
@@ -239,7 +239,11 @@ def main():
             names = [name for name in answers_data.names(which) if not arguments.sets or name in arguments.sets]
             found = pool.map(partial(all_of, which, arguments.methods), names)
             entries = [one for of_set in found for one in of_set]
-            lists[which] = {"entries": entries, "summary": summarize(entries)}
+            lists[which] = {
+                "entries": entries,
+                "summary": summarize(entries),
+                "duels": duels(entries, OURS, PEERS),
+            }
     in_part = arguments.lists or arguments.sets or tuple(arguments.methods) != BY_DEFAULT
     found = {"seed": SEED, "limit": LIMIT, "lists": lists}
     if not arguments.sets:

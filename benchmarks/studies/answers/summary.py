@@ -29,22 +29,33 @@ def methods(entries):
 
 def about(entries, method):
     """What the entries say about a method."""
-    own = {one["data"]: one for one in entries if one["method"] == method}
+    own = by_data(entries, method)
     ended = [name for name, one in own.items() if "ended" in one]
     found = {"sets": len(own) - len(ended), "ended": ended}
     for figure in FIGURES:
         values = by_family([(one["family"], one.get(figure)) for one in own.values()])
         if values:
             found[figure] = interval(list(values.values()))
-    for other in methods(entries):
-        theirs = {one["data"]: one for one in entries if one["method"] == other}
-        if other != method:
-            found.setdefault("against", {})[other] = {key: duel(own, theirs, key) for key in BETTER}
-    of_base = found.get("against", {}).get(BASE, {}).get("ari") or duel(own, own, "ari")
+    of_base = duel(own, by_data(entries, BASE), "ari")
     if of_base:
         found["ari_over_k_means"] = {key: of_base[key] for key in ("mean", "low", "high", "families")}
         found |= {key: of_base[key] for key in ("won", "tied", "lost")}
     return found | of_verdicts(own)
+
+
+def by_data(entries, method):
+    return {one["data"]: one for one in entries if one["method"] == method}
+
+
+def duels(entries, ours, peers):
+    """Each of ours beside each of the others, by figure."""
+    return {
+        figure: {
+            one: {other: duel(by_data(entries, one), by_data(entries, other), figure) for other in peers}
+            for one in ours
+        }
+        for figure in BETTER
+    }
 
 
 def duel(own, theirs, figure):
