@@ -74,3 +74,10 @@ def test_a_model_that_knows_names_still_warns_of_arrays():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict_mass(pd.DataFrame(X[:1], columns=["a", "b", "c"]))
+
+
+@pytest.mark.parametrize("estimator", [ECM(2), EvidentialKNNClassifier()], ids=lambda one: type(one).__name__)
+def test_two_columns_of_one_name_are_refused_by_name(estimator):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=["age", "size", "age"])
+    with pytest.raises(ValueError, match="X has more than one column with the name 'age'"):
+        estimator.fit(frame, np.arange(30) % 2)

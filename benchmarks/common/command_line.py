@@ -28,7 +28,7 @@ def run_parts(text, parts, name, packages=()):
     return found
 
 
-def run_lists(text, lists, compared, name):
+def run_lists(text, lists, compared, name, packages=()):
     """Run, print and, if asked, write what is found for each data set of lists of them; each is a part."""
 
     def all_of(names):
@@ -38,7 +38,7 @@ def run_lists(text, lists, compared, name):
             show(one, found[one])
         return found
 
-    return run_parts(text, {part: partial(all_of, names) for part, names in lists.items()}, name)
+    return run_parts(text, {part: partial(all_of, names) for part, names in lists.items()}, name, packages)
 
 
 def show(name, value, depth=0):

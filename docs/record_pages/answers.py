@@ -2,10 +2,15 @@
 
 from matplotlib.figure import Figure
 
-from .tables import provenance, table, verdict
+from benchmarks.studies.answers.summary import duels
+
+from .tables import duel_table, provenance, table, verdict, written
 
 LISTS = ("design", "validation")
-OURS = ("ECM", "CCM", "EVCLUS", "mixture", "MergedMixture", "CredalEnsemble", "BootClus")
+OURS = (
+    *("ECM", "CCM", "EVCLUS", "NNEVCLUS", "EKNNClus", "mixture", "MergedMixture", "BootClus"),
+    *("CredalEnsemble", "ConformalClusterer"),
+)
 
 
 def parts(read):
@@ -18,6 +23,9 @@ def parts(read):
         "sizes": sizes(now),
         "labels": labels(now),
         "groups": groups(now),
+        **{f"duels_{figure}": duel_table(found, shown) for figure, found in of_validation(now).items()},
+        "picks": picks(now),
+        "costs": costs(now),
         "doubt": doubt(now),
         "verdicts": verdicts(now),
         "falsely_sure": falsely_sure(now),
@@ -78,15 +86,6 @@ def methods(results):
     return sorted(names, key=lambda name: name not in OURS)
 
 
-def written(one, form=".2f", percent=False):
-    """A mean with its interval."""
-    if not one:
-        return ""
-    scale, unit = (100, " %") if percent else (1, "")
-    mean, low, high = (scale * one[key] for key in ("mean", "low", "high"))
-    return f"{mean:{form}}{unit} [{low:{form}}, {high:{form}}]"
-
-
 def sizes(results):
     counts = []
     for which in lists(results):
@@ -121,6 +120,50 @@ def groups(results):
         ]
         rows.append([shown(method), *cells])
     return table(["method", *names], rows)
+
+
+def of_validation(results):
+    """Each of ours beside each of the others on the validation list, by figure."""
+    entries, names = results["lists"]["validation"]["entries"], methods(results)
+    return duels(entries, [one for one in names if one in OURS], [one for one in names if one not in OURS])
+
+
+def picks(results):
+    """By kind of data: the best of ours and the best of the others, by labels and by labels with doubt."""
+    rows = []
+    for group in (name for name in results["lists"]["validation"]["summary"] if name != "all"):
+        found = about(results, "validation", group)
+        n_families = found["k-means"]["ari"]["families"]
+        cells = []
+        for figure, sign in (("ari", 1), ("aurc", -1)):
+            for own in (True, False):
+                # A method that often gave no answer is not compared.
+                ranked = sorted(
+                    (sign * one[figure]["mean"], name)
+                    for name, one in found.items()
+                    if (name in OURS) is own and one.get(figure, {}).get("families") == n_families
+                )
+                cells.append(", ".join(f"{name} {sign * value:.2f}" for value, name in ranked[:-3:-1]))
+        rows.append([f"{group} ({n_families} families)", *cells])
+    header = ["data", "labels: ours", "labels: others", "labels and doubt: ours", "labels and doubt: others"]
+    return table(header, rows)
+
+
+def costs(results):
+    """CPU and memory of a fit, over both lists."""
+    rows = []
+    for name in methods(results):
+        row = [shown(name)]
+        for which in lists(results):
+            one = about(results, which).get(name, {})
+            row += [
+                mean(one.get("cpu_seconds"), ".2g"),
+                mean(one.get("memory_mb"), ".0f"),
+                len(one.get("ended", ())),
+            ]
+        rows.append(row)
+    names = ("CPU seconds", "memory, MB", "no answer")
+    return table(["method", *(f"{which}: {what}" for which in lists(results) for what in names)], rows)
 
 
 def mean(one, form=".2f"):

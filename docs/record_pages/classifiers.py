@@ -2,7 +2,9 @@
 
 import math
 
-from .tables import provenance, table, verdict
+from benchmarks.studies.answers.summary import duels
+
+from .tables import duel_table, provenance, table, verdict
 
 FIGURES = {
     "accuracy": "accuracy",
@@ -25,6 +27,7 @@ def parts(read):
         "verdict": in_short(compared["judged"], unseen["judged"], labels["experts"]["mean"]),
         "means": means(compared["judged"]),
         "duel": duel(compared["judged"]),
+        **{f"duels_{figure}": duel_table(found) for figure, found in of_judged(compared["judged"]).items()},
         "compared": provenance(compared),
         "unseen": strangers(unseen),
         "unseen_made": provenance(unseen),
@@ -78,6 +81,18 @@ def means(judged):
     }
     rows = [[name, *(shown(one[key], best.get(key)) for key in FIGURES)] for name, one in values.items()]
     return table(["mean of ten sets", *FIGURES.values()], rows)
+
+
+def of_judged(judged):
+    """Each of ours beside each of the others over the judged sets, by figure."""
+    rows = [
+        {"data": name, "family": name, "method": one, **of_set[one]}
+        for name, of_set in judged.items()
+        for one in of_set
+    ]
+    names = list(dict.fromkeys(one["method"] for one in rows if "accuracy" in one))
+    ours = [name for name in names if name.startswith("evidential")]
+    return duels(rows, ours, [name for name in names if name not in ours], ("accuracy", "aurc", "u65"))
 
 
 def duel(judged):

@@ -34,6 +34,8 @@ def parts(read):
         "service": service_table(service) + provenance(service),
         "one_row": one_row_table(read("scale_one_row")) + provenance(read("scale_one_row")),
         "small": small_table(small) + provenance(small),
+        "beside_r": beside_r(read("scale_evclus"), read("scale_bootclus")) + provenance(read("scale_evclus")),
+        "iterations": iterations_table(read("scale_ecm_iteration")) + provenance(read("scale_ecm_iteration")),
         "starts": starts_table(read("scale_starts")) + provenance(read("scale_starts")),
         "epochs": epochs_table(read("scale_epochs")) + provenance(read("scale_epochs")),
     }
@@ -65,6 +67,45 @@ def in_short(sizes, iterations, kills, small):
         f"{theirs:.1f} s with scikit-learn's k-means.",
         "Ten billion rows are a forecast; nobody has run them.",
     )
+
+
+def beside_r(evclus, bootclus):
+    """CPU seconds of R's package as recorded, over ours."""
+    names = {"gauss4_n10000": "four Gaussians, 10,000", "s2": "S2, 5,000, 15 clusters", "protein": "Protein, 213"}
+    rows = [
+        [
+            f"EVCLUS, {names[name]}",
+            f"{one['r_cpu_seconds']:.1f}",
+            f"{one['cpu_seconds_median']:.2f}",
+            f"{one['ratio_median']:.0f}",
+            f"{one['one_start_ratio_median']:.0f}",
+            f"{one['r_stress']:.5f} / {one['stress_median']:.5f}",
+        ]
+        for name, one in evclus["speed"].items()
+    ]
+    iris = bootclus["iris"]
+    theirs = sorted(iris["r_cpu_seconds"])
+    ratio = f"{iris['times_less_cpu']:.0f}"
+    rows.append(
+        ["BootClus, Iris, 150", f"{theirs[1]:.1f}", f"{theirs[1] / iris['times_less_cpu']:.2f}", ratio, ratio, "–"]
+    )
+    names = ("R, CPU s", "ours, CPU s", "times less", "with one start", "stress: R / ours")
+    return table(["data and samples", *names], rows)
+
+
+def iterations_table(found):
+    """An iteration of ECM beside one of k-means."""
+    rows = [
+        [
+            f"{one['n']:,} × {one['d']}, {one['c']}",
+            one["dtype"],
+            f"{one['lloyd_ms']:.0f}",
+            f"{one['ecm_ms']:.0f}",
+            f"{one['ratio']:.2f} ({min(one['ratios']):.2f} to {max(one['ratios']):.2f})",
+        ]
+        for one in found["iteration"]
+    ]
+    return table(["samples × features, clusters", "numbers", "k-means, ms", "ECM, ms", "ratio"], rows)
 
 
 def starts_table(starts):

@@ -38,3 +38,24 @@ def provenance(results):
         f"Made by ``{results['command']}`` on {results['date']}: {machine['processor']}, {machine['cores']} "
         f"cores, {machine.get('memory_gb', '?')} GB; {versions}.{note}\n\n"
     )
+
+
+def written(one, form=".2f", percent=False):
+    """A mean with its interval."""
+    if not one:
+        return ""
+    scale, unit = (100, " %") if percent else (1, "")
+    mean, low, high = (scale * one[key] for key in ("mean", "low", "high"))
+    return f"{mean:{form}}{unit} [{low:{form}}, {high:{form}}]"
+
+
+def duel_table(found, shown=str):
+    """Each of ours beside each of the others: won, tied, lost, and the mean difference with its interval."""
+    peers = list(next(iter(found.values())))
+    return table(
+        ["", *peers], [[shown(name), *(duel(of_name[peer]) for peer in peers)] for name, of_name in found.items()]
+    )
+
+
+def duel(one):
+    return f"{one['won']}–{one['tied']}–{one['lost']}, {written(one, '+.2f')}" if one else "–"

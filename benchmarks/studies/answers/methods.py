@@ -26,6 +26,7 @@ from evlearn.partition import CredalPartition
 
 NEIGHBORS = 10
 FUZZIFIER, STEPS, SMALL = 2.0, 300, 1e-5  # of fuzzy c-means
+MOST_OF_BOOTCLUS = 600  # samples: it searches 14 models, for each resample some of them
 FULL_UP_TO = 10  # clusters that an older version had all sets for; beyond, it did not end
 
 
@@ -155,8 +156,7 @@ def conformal(X, c, seed):
 
 
 def bootclus(X, c, seed):
-    """With fifty resamples, which are many fewer than its default."""
-    return told(BootClus(c, n_bootstrap=50, random_state=seed).fit(X).credal_partition_)
+    return told(BootClus(c, random_state=seed).fit(X).credal_partition_)
 
 
 def ensemble(X, c, seed):
@@ -199,6 +199,11 @@ MISSING = {name for name in OF_PACKAGES if not peers_methods.CLUSTERERS[name].in
 if not hasattr(cluster, "MergedMixture"):  # an older version
     MISSING |= {"MergedMixture", "ConformalClusterer"}
 BY_DEFAULT = tuple(name for name in METHODS if name not in MISSING)
+
+
+def fits(method, n_samples):
+    """Whether a method is tried on so many samples."""
+    return method != "BootClus" or n_samples <= MOST_OF_BOOTCLUS
 
 
 def told(partition, **level):

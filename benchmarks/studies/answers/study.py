@@ -29,8 +29,8 @@ from sklearn.metrics import adjusted_rand_score
 from benchmarks.common import command_line, processes, record
 from benchmarks.common.reference import ROOT
 from benchmarks.studies.answers import data as answers_data
-from benchmarks.studies.answers.methods import BY_DEFAULT, METHODS, OURS, PEERS, k_means
-from benchmarks.studies.answers.summary import duels, summarize
+from benchmarks.studies.answers.methods import BY_DEFAULT, METHODS, fits, k_means
+from benchmarks.studies.answers.summary import summarize
 
 NAME, SEED, LIMIT = "answers", 0, 60
 MEMORY = 8 << 30  # bytes that a method may take
@@ -81,7 +81,7 @@ def judge_sets(problems, methods=BY_DEFAULT, seed=SEED):
 def judged(problem, methods, seed=SEED):
     """An entry for each method."""
     reference = k_means(problem.X, problem.n_clusters, seed)
-    for method in methods:
+    for method in filter(partial(fits, n_samples=len(problem.y)), methods):
         yield {
             "data": problem.name,
             "family": problem.family,
@@ -239,11 +239,7 @@ def main():
             names = [name for name in answers_data.names(which) if not arguments.sets or name in arguments.sets]
             found = pool.map(partial(all_of, which, arguments.methods), names)
             entries = [one for of_set in found for one in of_set]
-            lists[which] = {
-                "entries": entries,
-                "summary": summarize(entries),
-                "duels": duels(entries, OURS, PEERS),
-            }
+            lists[which] = {"entries": entries, "summary": summarize(entries)}
     in_part = arguments.lists or arguments.sets or tuple(arguments.methods) != BY_DEFAULT
     found = {"seed": SEED, "limit": LIMIT, "lists": lists}
     if not arguments.sets:

@@ -7,7 +7,7 @@ import numpy as np
 BASE = "k-means"
 RESAMPLES, SEED = 4000, 0
 TIE = 0.01  # of an index
-BETTER = {"ari": 1, "aurc": -1}  # large or small is good
+BETTER = {"ari": 1, "accuracy": 1, "u65": 1, "aurc": -1}  # large or small is good
 #: Figures that are averaged, as they are or as a difference to k-means on the same data.
 FIGURES = (
     *("ari", "error", "aurc", "augrc", "aurc_normalized", "augrc_normalized"),
@@ -47,14 +47,14 @@ def by_data(entries, method):
     return {one["data"]: one for one in entries if one["method"] == method}
 
 
-def duels(entries, ours, peers):
+def duels(entries, ours, peers, figures=("ari", "aurc")):
     """Each of ours beside each of the others, by figure."""
     return {
         figure: {
             one: {other: duel(by_data(entries, one), by_data(entries, other), figure) for other in peers}
             for one in ours
         }
-        for figure in BETTER
+        for figure in figures
     }
 
 

@@ -214,6 +214,8 @@ class EvidentialKNNClassifier(EvidentialClassifier):
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0)
         check_flag("optimize", self.optimize)
+        if not (isinstance(self.metric, str) or callable(self.metric)):
+            raise TypeError(f"metric must be the name of a distance or a function, got {self.metric!r}.")
 
     @property
     def _precomputed(self) -> bool:

@@ -8,7 +8,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
 from evlearn.utils.typing import FloatArray
-from evlearn.utils.validation import check_sparse, refuse_sparse
+from evlearn.utils.validation import check_sparse, refuse_equal_names, refuse_sparse
 
 #: Numbers of which it is faster to look at them than to ask what kind of data they are.
 _FEW = 10_000
@@ -30,6 +30,7 @@ def read_numbers(estimator: Any, X: Any, *, reset: bool, takes_gaps: bool = Fals
     if not options.get("accept_sparse"):
         refuse_sparse(X, type(estimator).__name__)
     check_sparse("X", X)
+    refuse_equal_names(X)
     try:
         return Numbers(validate_data(estimator, X, reset=reset, **options), False)
     except ValueError as error:

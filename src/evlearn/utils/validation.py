@@ -93,6 +93,14 @@ def check_sparse(name: str, matrix: Any) -> None:
         raise ValueError(f"{name} is not a valid sparse matrix: {error}.") from error
 
 
+def refuse_equal_names(X: Any) -> None:
+    """Say which column of a frame has the name of another one."""
+    names = list(getattr(X, "columns", ()))
+    if len(set(names)) < len(names):
+        equal = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"X has more than one column with the name {equal!r}; give each a name of its own.")
+
+
 def refuse_sparse(X: Any, who: str) -> None:
     """Raise if features are sparse, and say what takes them."""
     if issparse(X):
