@@ -96,7 +96,7 @@ def crepes_sets(X, y, new):
     model = WrapClassifier(RandomForestClassifier(200, random_state=0))
     model.fit(fitted, labels)
     model.calibrate(others, calibrated)
-    return np.asarray(model.predict_set(new, confidence=COVERAGE, smoothing=False), dtype=bool)
+    return np.asarray(model.predict_set(new, labels=False, confidence=COVERAGE, smoothing=False), dtype=bool)
 
 
 def judged(y, probabilities, sets):
