@@ -31,7 +31,7 @@ SECONDS = 900
 LOADED_ONCE = ("numpy", "scipy.stats", "hypothesis", "pandas", "polars", "sklearn.cluster", "sklearn.pipeline")
 LOADED_ONCE += ("sklearn.utils.estimator_checks", "sklearn.neighbors", "sklearn.datasets")
 # Dask clusters and clocks fail by themselves on a busy machine.
-OPTIONS = ("-x", "-q", "-m", "not slow and not timing", "-p", "no:cacheprovider", "--tb=no")
+OPTIONS = ("-x", "-q", "-m", "not slow and not timing", "-p", "no:cacheprovider", "-p", "xdist.plugin", "--tb=no")
 OPTIONS += ("-k", "not dask and not is_quick and not slow_down and not slow_the")
 # For processes that tests start: the loader of an editable install would find the original instead of the copy.
 SITECUSTOMIZE = """

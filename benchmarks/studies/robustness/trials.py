@@ -149,6 +149,7 @@ def dask_worker_killed_in_evclus():
     X = make_fourclass(400_000, random_state=0)[0]
     model = EVCLUS(4, solver="landmark", n_landmarks=100, random_state=0)
     with dask_workers() as client:
+        model.fit(X)  # workers load what they need
         start = time.monotonic()
         expected = model.fit(X).masses_
         seconds = time.monotonic() - start
@@ -282,7 +283,7 @@ def interrupted():
         # With its defaults ECM would be over before the key is pressed.
         slow = {"beta": 2, "init": "random"} if kind is ECM else {}
         model, name = kind(4, tol=0, max_iter=10**6, random_state=0, **slow), kind.__name__
-        key = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
+        key = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
         key.start()
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
