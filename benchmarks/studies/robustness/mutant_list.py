@@ -388,6 +388,12 @@ CHOSEN = [
     ),
     Mutant(
         "kernels/gaussian.pyx",
+        "(1 / seen[r, k, p, p] - 1 / seen[r, k, q, q])",
+        "(1 / seen[r, k, p, p] + 1 / seen[r, k, q, q])",
+        "common axes turn to where the likelihood is not largest",
+    ),
+    Mutant(
+        "kernels/gaussian.pyx",
         "log_volume[0] += 0.5 * log(value)",
         "log_volume[0] += log(value)",
         "densities of flat components are wrong",
