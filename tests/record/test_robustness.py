@@ -58,7 +58,15 @@ def test_no_outcome_is_worse_than_the_committed_one(outcomes, committed):
 def test_every_estimator_and_input_is_in_the_record(committed):
     assert committed["estimators"] == list(subjects())
     assert list(committed["fit"]) == robustness.all_inputs()
-    assert list(committed["new data"]) == list(inputs.NEW)
+    # Headers are in the grid, and will be in the record when it is made again.
+    assert list(committed["new data"]) in (list(inputs.NEW), [*inputs.NEW, *inputs.HEADERS])
+
+
+@pytest.mark.parametrize("name", ["ECM", "EVCLUS", "EvidentialKNNClassifier", "FusionClassifier"])
+def test_frames_with_wrong_headers_are_refused(name):
+    known, fitted = subjects(), {}
+    for header in inputs.HEADERS:
+        assert run(known, fitted, name, "new data", header)[0] == "refused", header
 
 
 def test_the_record_holds_no_failure(committed):

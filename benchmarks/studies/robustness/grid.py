@@ -118,6 +118,8 @@ def cells(names=None, parameters=True):
             continue
         yield from ((name, "fit", one) for one in subject.inputs)
         yield from ((name, "new data", one) for one in inputs.NEW)
+        if not subject.precomputed:
+            yield from ((name, "new data", one) for one in inputs.HEADERS)
         if parameters and name == subject.cls.__name__:
             tried = [one for one in subject.parameters if one not in NOT_TRIED]
             yield from ((name, "parameters", f"{one}={value}") for one in tried for value in inputs.PARAMETERS)
@@ -215,12 +217,22 @@ def try_fit(subject, model, which):
 
 def try_new_data(subject, model, which):
     """Predict for hostile data; what is wrong with the result, or None."""
+    if which in inputs.HEADERS:
+        return try_headers(subject, inputs.HEADERS[which])
     hostile = inputs.NEW[which]
     X, _, _ = hostile.apply(*subject.data)
     problem = wrong_predictions(model, X)
     if problem is None and hostile.harmless and "memory" in str(which):
         return wrong_labels(model, X, *subject.data)
     return problem
+
+
+def try_headers(subject, change):
+    """Predict for a frame whose columns are not those of the training; what is wrong if it is accepted."""
+    X, y = subject.data
+    frame = inputs.with_headers(X)
+    model = subject.make().fit(frame, y)
+    return wrong_predictions(model, change(frame)) or "labels for columns that are not those of the training"
 
 
 def try_parameter(subject, model, which):

@@ -233,7 +233,23 @@ NEW_ONLY = {
         lambda X: pd.DataFrame(X, columns=[f"column {k}" for k in range(X.shape[1])])
     ),
 }
+#: Frames for models that were fitted to a frame with the columns a, b and so on: all must be refused.
+HEADERS = {
+    "headers: other names": lambda frame: frame.add_prefix("the "),
+    "headers: another order": lambda frame: frame[frame.columns[::-1]],
+    "headers: one is missing": lambda frame: frame.iloc[:, :-1],
+    "headers: one too many": lambda frame: frame.assign(more=1.0),
+    "headers: one by another name": lambda frame: frame.rename(columns={"a": "A"}),
+    "headers: two alike": lambda frame: frame.rename(columns={"b": "a"}),
+}
 NEW = FIT | NEW_ONLY
+
+
+def with_headers(X):
+    """Data as a frame with letters as names."""
+    return pd.DataFrame(X, columns=list("abcdefghij"[: X.shape[1]]))
+
+
 GROUPS = {
     "values": VALUES,
     "shapes": SHAPES,

@@ -64,7 +64,7 @@ def summary(outcomes):
     found = {cell: LETTERS[outcome] for cell, (outcome, _) in outcomes}
     table = {
         stage: {one: "".join(found.get((name, stage, one), "-") for name in names) for one in tried}
-        for stage, tried in (("fit", all_inputs()), ("new data", inputs.NEW))
+        for stage, tried in (("fit", all_inputs()), ("new data", inputs.NEW | inputs.HEADERS))
     }
     return {
         "letters": {letter: outcome for outcome, letter in LETTERS.items()},
