@@ -2,15 +2,12 @@
 
 from matplotlib.figure import Figure
 
+from benchmarks.studies.answers.methods import OURS
 from benchmarks.studies.answers.summary import BETTER, duels
 
 from .tables import duel_table, provenance, table, verdict, written
 
 LISTS = ("design", "validation")
-OURS = (
-    *("ECM", "CCM", "EVCLUS", "NNEVCLUS", "EKNNClus", "mixture", "MergedMixture", "BootClus"),
-    *("CredalEnsemble", "ConformalClusterer"),
-)
 
 
 def parts(read):

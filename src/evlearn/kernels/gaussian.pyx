@@ -201,13 +201,13 @@ def turn_axes(double[:, :, ::1] axes, double[:, :, :, ::1] seen, double[:, ::1] 
     """
     cdef:
         Py_ssize_t r
-        int c = <int>seen.shape[1], d = <int>axes.shape[1], k, p, q, turn
+        int c = <int>seen.shape[1], d = <int>axes.shape[1], k, p, q, times
         double weight, difference, product, angle, cosine, sine, before
     with nogil:
         for r in range(axes.shape[0]):
             for p in range(d):
                 for q in range(p + 1, d):
-                    for turn in range(most):
+                    for times in range(most):
                         difference = product = 0.0
                         for k in range(c):
                             weight = weights[r, k] * (1 / seen[r, k, p, p] - 1 / seen[r, k, q, q])
@@ -217,28 +217,20 @@ def turn_axes(double[:, :, ::1] axes, double[:, :, :, ::1] seen, double[:, ::1] 
                         if not fabs(angle) > SMALL_ANGLE or not isfinite(angle):
                             break
                         cosine, sine = cos(angle), sin(angle)
-                        turn_columns(&axes[r, 0, 0], d, p, q, cosine, sine)
+                        turn(&axes[r, 0, p], &axes[r, 0, q], d, d, cosine, sine)
                         for k in range(c):
                             before = seen[r, k, p, p] * seen[r, k, q, q]
-                            turn_columns(&seen[r, k, 0, 0], d, p, q, cosine, sine)
-                            turn_rows(&seen[r, k, 0, 0], d, p, q, cosine, sine)
+                            turn(&seen[r, k, 0, p], &seen[r, k, 0, q], d, d, cosine, sine)
+                            turn(&seen[r, k, p, 0], &seen[r, k, q, 0], 1, d, cosine, sine)
                             if share > 0:
                                 weights[r, k] *= pow(seen[r, k, p, p] * seen[r, k, q, q] / before, share)
 
 
-cdef inline void turn_columns(double* matrix, int d, int p, int q, double cosine, double sine) noexcept nogil:
+cdef inline void turn(double* one, double* other, int step, int d, double cosine, double sine) noexcept nogil:
+    """Turn two rows (step 1) or two columns (step d) of a matrix."""
     cdef int a
-    cdef double left, right
+    cdef double first, second
     for a in range(d):
-        left, right = matrix[a * d + p], matrix[a * d + q]
-        matrix[a * d + p] = cosine * left + sine * right
-        matrix[a * d + q] = cosine * right - sine * left
-
-
-cdef inline void turn_rows(double* matrix, int d, int p, int q, double cosine, double sine) noexcept nogil:
-    cdef int a
-    cdef double upper, lower
-    for a in range(d):
-        upper, lower = matrix[p * d + a], matrix[q * d + a]
-        matrix[p * d + a] = cosine * upper + sine * lower
-        matrix[q * d + a] = cosine * lower - sine * upper
+        first, second = one[a * step], other[a * step]
+        one[a * step] = cosine * first + sine * second
+        other[a * step] = cosine * second - sine * first
