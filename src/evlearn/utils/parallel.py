@@ -8,16 +8,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cache
+from itertools import chain
 from threading import Lock, local
 from typing import Any
 
-from joblib import Parallel
+from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from evlearn.utils.chunks import row_blocks
 
-# Results that are in memory at a time where an engine gives them as lists.
+# Groups of tasks that are sent at a time where an engine gives lists of results.
 _IN_A_LIST = 64
+# Engines take milliseconds for all they send. So tasks travel in groups: few, but so many for each worker that a
+# slow one does not keep the others waiting, and so small that progress is seen and little is lost with a worker.
+_GROUPS_PER_WORKER = 4
+_LARGEST_GROUP = 8
 
 
 def run_jobs(
@@ -54,7 +59,7 @@ class _Workers:
         """The results of tasks, in their order."""
         # Taken out, so that nobody else gives it work before this is done.
         pool = self._idle.pop(n_jobs, None) or self.stack.enter_context(_parallel(n_jobs))
-        yield from _results(pool, tasks)
+        yield from _results(pool, _groups(tasks, n_jobs))
         self._idle[n_jobs] = pool
 
 
@@ -80,11 +85,25 @@ def run_tasks(tasks: list[Any], n_jobs: int | None) -> Iterator[Any]:
         yield function(*arguments, **named)
         return
     workers = _WORKERS.get()
-    yield from _results(_parallel(n_jobs), tasks) if workers is None else workers.run(tasks, n_jobs)
+    if workers is None:
+        yield from _results(_parallel(n_jobs), _groups(tasks, n_jobs))
+    else:
+        yield from workers.run(tasks, n_jobs)
+
+
+def _groups(tasks: list[Any], n_jobs: int | None) -> list[Any]:
+    """As many tasks of joblib as there are groups; each does its tasks one after the other."""
+    n_workers = effective_n_jobs(n_jobs)
+    size = min(len(tasks) // (_GROUPS_PER_WORKER * n_workers), _LARGEST_GROUP) if n_workers > 1 else 1
+    return [delayed(_each)(tasks[some]) for some in row_blocks(len(tasks), max(size, 1))]
+
+
+def _each(tasks: list[Any]) -> list[Any]:
+    return [function(*arguments, **named) for function, arguments, named in tasks]
 
 
 def _parallel(n_jobs: int | None) -> Parallel:
-    # Tasks are few and large: one by one and all at once, or an engine would leave workers without work.
+    # Groups are few and large: one by one and all at once, or an engine would leave workers without work.
     options: dict[str, Any] = {"prefer": "threads", "batch_size": 1, "pre_dispatch": "all"}
     try:
         return Parallel(n_jobs=n_jobs, return_as="generator", **options)
@@ -92,12 +111,12 @@ def _parallel(n_jobs: int | None) -> Parallel:
         return Parallel(n_jobs=n_jobs, **options)
 
 
-def _results(pool: Parallel, tasks: list[Any]) -> Iterator[Any]:
+def _results(pool: Parallel, groups: list[Any]) -> Iterator[Any]:
     if pool.return_generator:
-        yield from pool(tasks)
+        yield from chain.from_iterable(pool(groups))
         return
-    for some in row_blocks(len(tasks), _IN_A_LIST):
-        yield from pool(tasks[some])
+    for some in row_blocks(len(groups), _IN_A_LIST):
+        yield from chain.from_iterable(pool(groups[some]))
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
