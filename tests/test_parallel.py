@@ -23,7 +23,8 @@ def test_workers_that_stay_do_tasks_of_any_number():
 
 
 @pytest.mark.parametrize(
-    ("count", "n_workers", "n_groups"), [(16, 1, 16), (16, 2, 8), (16, 16, 16), (15, 2, 15), (300, 2, 38)]
+    ("count", "n_workers", "n_groups"),
+    [(16, 1, 16), (16, 2, 4), (16, 4, 8), (16, 16, 16), (15, 2, 5), (300, 2, 38)],
 )
 def test_every_worker_gets_a_few_groups_and_none_is_large(count, n_workers, n_groups):
     with parallel_config("threading", n_jobs=n_workers):

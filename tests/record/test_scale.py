@@ -17,7 +17,7 @@ import evlearn
 from benchmarks.common import record
 from benchmarks.common.big_data import generate
 from benchmarks.common.watching import Watch, cpu_seconds, now
-from benchmarks.studies.scale import ensemble, forecast, one_row, service, small_data
+from benchmarks.studies.scale import ensemble, forecast, one_row, row_costs, service, small_data
 from benchmarks.studies.scale import study as scale
 from benchmarks.studies.scale.engine import compare
 from evlearn.blocks import open_rows
@@ -65,6 +65,25 @@ def test_the_forecast_follows_from_the_other_files():
 def test_the_model_of_costs_foretells_a_hundred_million_rows():
     for one in record.read("scale_forecast")["check"]:
         assert 0.6 < one["ratio"] < 1.5, one
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("name", "passes", "terms"),
+    [
+        ("ecm", row_costs.ecm_passes, row_costs.ecm_terms),
+        ("evclus", row_costs.landmark_passes, row_costs.landmark_terms),
+        ("nn_evclus", row_costs.epochs, row_costs.epoch_terms),
+    ],
+)
+def test_what_a_row_costs_can_be_measured(name, passes, terms):
+    one = next(passes(2000))
+    assert one["nanoseconds"] > 0
+    assert len(terms(one)) == len(record.read("scale_costs")[name]["coefficients"])
+
+
+def test_what_a_number_in_a_file_costs_can_be_measured():
+    assert min(row_costs.parquet(4000, 2).values()) > 0
 
 
 def test_kills_made_no_result_wrong():

@@ -137,7 +137,7 @@ def parquet(n=1_000_000, d=8):
         names = [f"x{k}" for k in range(d)]
 
         def write():
-            target = make_target(Path(folder, f"{time.monotonic_ns()}.parquet"), X.shape, X.dtype, names)
+            target = make_target(Path(folder, f"{time.monotonic_ns()}.parquet"), n, names, X.dtype)
             for start in range(0, n, n // 4):
                 target.put(start, X[start : start + n // 4])
             target.finish()

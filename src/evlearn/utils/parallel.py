@@ -21,7 +21,7 @@ from evlearn.utils.chunks import row_blocks
 _IN_A_LIST = 64
 # Engines take milliseconds for all they send. So tasks travel in groups: few, but so many for each worker that a
 # slow one does not keep the others waiting, and so small that progress is seen and little is lost with a worker.
-_GROUPS_PER_WORKER = 4
+_GROUPS_PER_WORKER = 2
 _LARGEST_GROUP = 8
 
 
