@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False, freethreading_compatible=True
-"""The two halves of an iteration of EM, for several Gaussian mixtures of the same samples, and axes that these share.
+"""The two halves of an iteration of EM, for several Gaussian mixtures of the same samples, and what components share.
 
 Shapes: Xt is (d, n), the samples turned; shares are (r, c, n), for each run the probabilities of the components;
 weights are (r, n), or (1, n) if all runs have the same. Only the runs in `runs` are looked at.
 """
 
-from libc.math cimport atan2, cos, exp, fabs, isfinite, log, pow, sin, sqrt
+from libc.math cimport INFINITY, atan2, cos, exp, fabs, fmax, fmin, isfinite, log, pow, sin, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -234,3 +234,40 @@ cdef inline void turn(double* one, double* other, int step, int d, double cosine
         first, second = one[a * step], other[a * step]
         one[a * step] = cosine * first + sine * second
         other[a * step] = cosine * second - sine * first
+
+
+def settle_volumes(
+    double[:, :, ::1] spreads, double[:, ::1] counts, double[:, ::1] volumes, double[:, ::1] shape, int most, double tol
+):
+    """Find, by turns, volumes (r, c) of components and the shape (r, d) that they have in common.
+
+    From spreads (r, c, d) along their axes and from volumes to begin with, which are replaced. A run ends when its
+    volumes change by less than `tol` of the least, or after `most` turns more than one.
+    """
+    cdef:
+        Py_ssize_t r
+        int c = <int>spreads.shape[1], d = <int>spreads.shape[2], k, a, times
+        double size, volume, change, least
+    with nogil:
+        for r in range(spreads.shape[0]):
+            for times in range(most + 1):
+                size = 0.0
+                for a in range(d):
+                    shape[r, a] = 0.0
+                    for k in range(c):
+                        shape[r, a] += spreads[r, k, a] / volumes[r, k]
+                    size += log(shape[r, a])
+                size = exp(size / d)
+                for a in range(d):
+                    shape[r, a] /= size
+                change, least = 0.0, INFINITY
+                for k in range(c):
+                    volume = 0.0
+                    for a in range(d):
+                        volume += spreads[r, k, a] / shape[r, a]
+                    volume /= d * counts[r, k]
+                    change = fmax(change, fabs(volume - volumes[r, k]))
+                    least = fmin(least, volume)
+                    volumes[r, k] = volume
+                if not change > tol * least:  # nor if one is not a number
+                    break

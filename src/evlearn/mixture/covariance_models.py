@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evlearn.kernels.gaussian import turn_axes
+from evlearn.kernels.gaussian import settle_volumes, turn_axes
 from evlearn.utils.typing import FloatArray
 
 # Covariances of a model, and where its inner iteration ended, for the next time.
@@ -165,14 +165,19 @@ def _settled(
 
 def _volumes_and_shape(spreads: FloatArray, counts: FloatArray, state: Any) -> tuple[FloatArray, FloatArray]:
     """One shape and a volume for each component, by turns, from spreads (..., n_components, d) along axes."""
-    d = spreads.shape[-1]
-
-    def improve(volumes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        shape = (spreads / volumes[..., None]).sum(axis=-2)
-        shape /= _geometric_mean(shape)[..., None]
-        return (spreads / shape[..., None, :]).sum(axis=-1) / (d * counts), shape
-
-    return _settled(improve, spreads.sum(axis=-1) / (counts * d), state)
+    spreads = np.ascontiguousarray(spreads)
+    c, d = spreads.shape[-2:]
+    volumes = spreads.sum(axis=-1) / (counts * d) if state is None else state.copy()
+    shape = np.empty((*spreads.shape[:-2], d))
+    settle_volumes(
+        spreads.reshape(-1, c, d),
+        counts.reshape(-1, c),
+        volumes.reshape(-1, c),
+        shape.reshape(-1, d),
+        INNER_ITERATIONS if state is None else NEXT_ITERATIONS,
+        INNER_TOL,
+    )
+    return volumes, shape
 
 
 def _on_common_axes(scatter: FloatArray, axes: Any, counts: FloatArray | None) -> Found:
