@@ -331,8 +331,10 @@ def test_many_rows_are_walked_through_in_blocks(iris):
     assert all_rows.history[-1] == pytest.approx(300 * one.history[-1], rel=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MULTIVARIATE)
+# One of those that iterate within an iteration in the fast tier.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "VEE" else pytest.mark.slow) for name in MULTIVARIATE]
+)
 @settings(max_examples=5)
 @given(st.integers(0, 2**31))
 def test_a_run_does_not_depend_on_those_beside_it(name, seed):

@@ -91,8 +91,9 @@ def test_where_six_votes_in_ten_agree_the_number_is_right_and_where_it_is_wrong_
 # Criteria
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize(
+    "criterion", [pytest.param(name, marks=[] if name == "stability" else pytest.mark.slow) for name in CRITERIA]
+)
 def test_every_criterion_sees_clusters_that_stand_apart(apart, criterion):
     # A stress needs pairs that are far apart in every cluster number, so d0 is given.
     model = EVCLUS(d0=9.0)

@@ -14,7 +14,7 @@ from benchmarks.common.papers import RECM
 from evlearn import cluster
 from evlearn.belief import FocalSets
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
-from evlearn.cluster.relational.squared_dissimilarities import missing_to_euclidean
+from evlearn.cluster.relational.squared_dissimilarities import Squares, missing_to_euclidean
 from evlearn.cluster.relational.weighted_means import RelationalModel
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.datasets import load_butterfly, make_fourclass
@@ -254,6 +254,15 @@ def test_negative_squared_distances_are_clipped_with_a_warning():
         model = RECM(3, metric="precomputed", random_state=0).fit(D)
     assert np.isfinite(model.masses_).all()
     np.testing.assert_allclose(model.predict_mass(D).masses, model.masses_, rtol=0, atol=1e-9)
+
+
+@given(seeds)
+def test_a_shift_is_as_large_as_it_must_be_and_no_larger(seed):
+    D = np.triu(np.random.default_rng(seed).uniform(size=(12, 12)), 1)
+    D = D + D.T
+    unit, squares = Squares.of(D, squared=False, shifted=True)
+    assert missing_to_euclidean(squares) < 1e-12
+    assert missing_to_euclidean(squares - 0.001 * unit.shift * (D > 0)) > 0
 
 
 @pytest.mark.slow
