@@ -164,8 +164,9 @@ def run(code):
 
 
 @pytest.mark.slow
-def test_importing_evlearn_loads_no_extra():
-    loaded = run(f"import sys, evlearn; print([m for m in {EXTRAS} if m in sys.modules])")
+def test_importing_evlearn_loads_no_extra_and_neither_scipy_nor_scikit_learn():
+    unwanted = ["scipy", "sklearn", "joblib", *EXTRAS]
+    loaded = run(f"import sys, evlearn; print([m for m in {unwanted} if m in sys.modules])")
     assert loaded.strip() == "[]"
 
 

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 #: Parameters that say how to run and where to write to, and not what is computed: they are for whoever runs an
 #: estimator to choose, and never for a file.
@@ -103,6 +102,8 @@ def refuse_equal_names(X: Any) -> None:
 
 def refuse_sparse(X: Any, who: str) -> None:
     """Raise if features are sparse, and say what takes them."""
+    from scipy.sparse import issparse  # importing evlearn does not load it
+
     if issparse(X):
         raise TypeError(
             f"{who} does not take sparse features, and X is a sparse matrix of shape {X.shape}: put "
