@@ -58,7 +58,11 @@ TESTS = {
     ),
     "kernels/neighbors_body.h": ("tests/kernels/test_neighbors.py", "tests/classify/test_knn.py"),
     "kernels/neighbor_loss.pyx": ("tests/kernels/test_neighbors.py", "tests/classify/test_knn.py"),
-    "kernels/gaussian.pyx": ("tests/mixture", "tests/cluster/model_based/test_bootclus.py"),
+    "kernels/gaussian.pyx": (
+        "tests/kernels/test_gaussian.py",
+        "tests/mixture",
+        "tests/cluster/model_based/test_bootclus.py",
+    ),
     "kernels/same_cluster.pyx": ("tests/cluster/model_based/test_bootclus.py",),
     "kernels/label_search.pyx": ("tests/kernels", "tests/cluster/neighbors/test_eknnclus.py"),
     "cluster/set_costs.py": (
@@ -346,8 +350,8 @@ CHOSEN = [
     ),
     Mutant(
         "kernels/gram_body.h",
-        "*(evlearn_four *)(u + a) -= sum;",
-        "*(evlearn_four *)(u + a) = -sum;",
+        "*(evlearn_four *)(u + B) -= left[lines];",
+        "*(evlearn_four *)(u + B) = -left[lines];",
         "of many partners only the last count",
     ),
     Mutant(
@@ -409,6 +413,18 @@ CHOSEN = [
         "value > floor[a] + share * covariance[a * d + a]",
         "value > floor[a]",
         "a covariance that is singular up to rounding counts as regular",
+    ),
+    Mutant(
+        "kernels/gaussian.pyx",
+        "volume /= d * counts[r, k]",
+        "volume /= counts[r, k]",
+        "volumes are d times too large",
+    ),
+    Mutant(
+        "kernels/gaussian.pyx",
+        "if not change > tol * least:",
+        "if change > tol * least:",
+        "turns end before volumes have settled",
     ),
     Mutant(
         "kernels/same_cluster.pyx",

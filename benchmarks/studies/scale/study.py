@@ -17,6 +17,7 @@ a third of it the hundred million rows of NN-EVCLUS.
 """
 
 import argparse
+import datetime
 import json
 import os
 import subprocess
@@ -136,6 +137,12 @@ def sizes(arguments):
             for way in WAYS if method != "nn_evclus" else WAYS[:1]:
                 runs[method, way, n_rows] = in_a_process(arguments, method, way, n_rows)
                 show(runs[method, way, n_rows])
+                record.write("scale_sizes", in_order(runs), PACKAGES["sizes"])  # if it is stopped, not all is lost
+    return in_order(runs)
+
+
+def in_order(runs):
+    """What the part writes."""
     order = [
         (method, way, n_rows) for method in METHODS for way in WAYS for n_rows in sorted({key[2] for key in runs})
     ]
@@ -152,7 +159,8 @@ def in_a_process(arguments, method, way, n_rows):
     """One size; a run that the kernel ends, because it takes too much memory, is a result too."""
     command = processes.command(__name__, arguments.folder, "--one", method, way, n_rows)
     # Other work on the machine makes elapsed seconds long, and CPU seconds a little.
-    run = {"method": method, "way": way, "rows": n_rows, "load_before": round(os.getloadavg()[0], 1)}
+    run = {"method": method, "way": way, "rows": n_rows, "date": datetime.date.today().isoformat()}
+    run["load_before"] = round(os.getloadavg()[0], 1)
     with limited(arguments.limit) as enter:
         run["held_to_bytes"] = arguments.limit if enter else None
         done = subprocess.run(

@@ -1,31 +1,48 @@
 /* The functions of gram.h for one kind of processor: EVLEARN_NAME and EVLEARN_TARGET say which. */
 
-/* Q (ld by ld) += the outer products of the rows, four by eight entries at a time, each held in registers while all
- * rows pass by; u -= the sum of delta times row. */
+/* Some lines of Q (ld by ld), from A on, and eight of its columns, from B on, += the outer products of the rows: sums stay
+ * in registers while all rows pass by. As one more line, if it is wanted, u -= the sum of delta times row. */
+EVLEARN_TARGET EVLEARN_INLINE void EVLEARN_NAME(add_block)(
+    double *Q, double *u, const double *rows, const double *delta, int count, int ld, int A, int lines, int B,
+    int with_u)
+{
+    evlearn_four left[4] = {{0.0}}, right[4] = {{0.0}};
+    for (int e = 0; e < count; e++) {
+        const double *row = rows + e * ld;
+        const evlearn_four c0 = *(const evlearn_four *)(row + B), c1 = *(const evlearn_four *)(row + B + 4);
+        for (int k = 0; k < lines; k++) {
+            left[k] += row[A + k] * c0;
+            right[k] += row[A + k] * c1;
+        }
+        if (with_u) {
+            left[lines] += delta[e] * c0;
+            right[lines] += delta[e] * c1;
+        }
+    }
+    for (int k = 0; k < lines; k++) {
+        *(evlearn_four *)(Q + (size_t)(A + k) * ld + B) += left[k];
+        *(evlearn_four *)(Q + (size_t)(A + k) * ld + B + 4) += right[k];
+    }
+    if (with_u) {
+        *(evlearn_four *)(u + B) -= left[lines];
+        *(evlearn_four *)(u + B + 4) -= right[lines];
+    }
+}
+
+/* Q on and below the diagonal, and u: four lines at a time, and u with the lines that are left, so that it costs little. */
 EVLEARN_TARGET EVLEARN_INLINE void EVLEARN_NAME(add_rows)(
     double *Q, double *u, const double *rows, const double *delta, int count, int f, int ld)
 {
-    for (int a = 0; a < f; a += 4) {
-        evlearn_four sum = {0.0, 0.0, 0.0, 0.0};
-        for (int e = 0; e < count; e++)
-            sum += delta[e] * *(const evlearn_four *)(rows + e * ld + a);
-        *(evlearn_four *)(u + a) -= sum;
-    }
-    for (int A = 0; A < f; A += 4)
-        for (int B = 0; B <= A; B += 8) {
-            evlearn_four left[4] = {{0.0}}, right[4] = {{0.0}};
-            for (int e = 0; e < count; e++) {
-                const double *row = rows + e * ld;
-                const evlearn_four c0 = *(const evlearn_four *)(row + B), c1 = *(const evlearn_four *)(row + B + 4);
-                for (int k = 0; k < 4; k++) {
-                    left[k] += row[A + k] * c0;
-                    right[k] += row[A + k] * c1;
-                }
-            }
-            for (int k = 0; k < 4; k++) {
-                *(evlearn_four *)(Q + (size_t)(A + k) * ld + B) += left[k];
-                *(evlearn_four *)(Q + (size_t)(A + k) * ld + B + 4) += right[k];
-            }
+    const int whole = f / 4 * 4;
+    for (int A = 0; A < whole; A += 4)
+        for (int B = 0; B <= A; B += 8)
+            EVLEARN_NAME(add_block)(Q, u, rows, delta, count, ld, A, 4, B, 0);
+    for (int B = 0; B < f; B += 8)
+        switch (f - whole) {
+        case 0: EVLEARN_NAME(add_block)(Q, u, rows, delta, count, ld, whole, 0, B, 1); break;
+        case 1: EVLEARN_NAME(add_block)(Q, u, rows, delta, count, ld, whole, 1, B, 1); break;
+        case 2: EVLEARN_NAME(add_block)(Q, u, rows, delta, count, ld, whole, 2, B, 1); break;
+        default: EVLEARN_NAME(add_block)(Q, u, rows, delta, count, ld, whole, 3, B, 1);
         }
 }
 

@@ -489,16 +489,17 @@ def test_a_million_objects_with_landmarks_in_bounded_memory():
 
 @pytest.mark.timing
 def test_a_first_fit_in_a_new_process_is_quick():
-    # CPU seconds: neighbours on a busy machine do not count.
+    # Beside the import of scikit-learn, in CPU seconds: slow machines and busy neighbours do not count.
     code = (
-        "import time; import sklearn.cluster; start = time.process_time();"
+        "import time; begin = time.process_time(); import sklearn.cluster; start = time.process_time();"
         "from evlearn.cluster import EVCLUS; from evlearn.datasets import load_butterfly;"
-        "EVCLUS(2, random_state=0).fit(load_butterfly().data); print(time.process_time() - start)"
+        "EVCLUS(2, random_state=0).fit(load_butterfly().data);"
+        "print((time.process_time() - start) / (start - begin))"
     )
-    times = [
+    ratios = [
         float(subprocess.check_output([sys.executable, "-c", code], cwd="/", env=os.environ)) for _ in range(3)
     ]
-    assert min(times) <= 0.4
+    assert min(ratios) <= 0.5
 
 
 @pytest.mark.timing
