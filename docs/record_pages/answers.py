@@ -296,18 +296,21 @@ def ended(results):
 
 
 def sets(results, which):
-    """The adjusted Rand index on every set."""
+    """The adjusted Rand index on every set, of our methods and then of the others."""
     entries = {(one["data"], one["method"]): one for one in results["lists"].get(which, {}).get("entries", [])}
     names = [name for name in methods(results) if any(method == name for _, method in entries)]
     if not entries:
         return "Not run yet.\n\n"
-    rows = []
-    for data in dict.fromkeys(data for data, _ in entries):
-        some = next(one for key, one in entries.items() if key[0] == data and "n" in one)
-        values = [entries.get((data, name), {}).get("ari") for name in names]
-        cells = ["" if value is None else f"{value:.2f}" for value in values]
-        rows.append([data, f"{some['n']} × {some['d']}, {some['c']}", *cells])
-    return table(["set", "samples × features, clusters", *(shown(name) for name in names)], rows)
+    tables = []
+    for some in ([name for name in names if name in OURS], [name for name in names if name not in OURS]):
+        rows = []
+        for data in dict.fromkeys(data for data, _ in entries):
+            one = next(one for key, one in entries.items() if key[0] == data and "n" in one)
+            values = [entries.get((data, name), {}).get("ari") for name in some]
+            cells = ["" if value is None else f"{value:.2f}" for value in values]
+            rows.append([data, f"{one['n']} × {one['d']}, {one['c']}", *cells])
+        tables.append(table(["set", "samples × features, clusters", *map(shown, some)], rows))
+    return "".join(tables)
 
 
 def figure(results):
