@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -40,15 +41,14 @@ def one_pass(run):
     return laps["read"]["cpu"] + laps["fit"]["cpu"] / run["iterations"] + laps["masses"]["cpu"]
 
 
-@pytest.mark.parametrize("method", ["ecm", "evclus"])
-@pytest.mark.parametrize("way", scale.WAYS)
+@pytest.mark.parametrize(("method", "way"), [*product(("ecm", "evclus"), scale.WAYS), ("nn_evclus", "files")])
 def test_a_hundred_million_rows_went_through_two_processes_in_six_gigabytes(sizes, method, way):
     run = find(sizes, method, way, 10**8)
     assert run["peak_bytes"] < SIX_GIGABYTES
     assert run["held_to_bytes"] in (None, int(SIX_GIGABYTES))
     assert run["largest_error_of_masses"] < 1e-5
     assert run["ari"] > 0.99
-    assert run["outliers_found"] > 0.99
+    assert method == "nn_evclus" or run["outliers_found"] > 0.99  # a network alone knows none
 
 
 @pytest.mark.parametrize("method", ["ecm", "evclus"])
