@@ -56,6 +56,8 @@ def measure(fit, iterations, clock=cpu_seconds):
         start = clock(), time.perf_counter()
         model = fit(count)
         marks.append((clock() - start[0], time.perf_counter() - start[1]))
+        if getattr(model, "n_iter_", count) != count:
+            raise RuntimeError(f"the fit ended after {model.n_iter_} of {count} iterations: ask for fewer.")
     return *((long - short) / iterations for short, long in zip(*marks, strict=True)), model
 
 
