@@ -141,7 +141,8 @@ def iterations(folder, names, n_rows=10**7, n_features=8):
     warnings.simplefilter("ignore", ConvergenceWarning)
     with open_rows(generate(folder, n_rows, n_features), folder=folder) as rows:
         for name in names:
-            one = compare(name, rows, iterations=5, rounds=9)  # few iterations, for fits end; many rounds, for clocks err
+            # Few iterations, for the fit ends soon; many rounds, for clocks are coarse.
+            one = compare(name, rows, iterations=5, rounds=9)
             one.pop("centers")
             yield one
 

@@ -34,6 +34,8 @@ def read_numbers(estimator: Any, X: Any, *, reset: bool, takes_gaps: bool = Fals
     try:
         return Numbers(validate_data(estimator, X, reset=reset, **options), False)
     except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(f"{error}{_advice_on_text(estimator, X)}") from None
         # Complete data are not looked at twice: only when something is missing the other way is taken.
         if "contains NaN" not in str(error):
             raise
@@ -80,6 +82,24 @@ def _advice(estimator: Any) -> str:
         f"Input X contains NaN. {type(estimator).__name__} needs complete samples here: put an imputer such as "
         f"sklearn.impute.KNNImputer before it, or take an estimator that turns gaps into doubt ({_THESE})."
     )
+
+
+def _advice_on_text(estimator: Any, X: Any) -> str:
+    """Where the first text is, and what turns it into numbers."""
+    if hasattr(X, "columns"):
+        columns = [(f"Column {name!r}", X[name]) for name in X.columns]
+    else:
+        turned = np.atleast_2d(np.asarray(X, dtype=object)).T
+        columns = [(f"Feature number {place}", one) for place, one in enumerate(turned)]
+    for named, values in columns:
+        try:
+            np.asarray(values, dtype=float)
+        except (TypeError, ValueError):
+            return (
+                f". {named} holds no numbers. Leave it out, or put evlearn.preprocessing.TableEncoder() before "
+                f"{type(estimator).__name__} in a Pipeline: it turns text and dates into features."
+            )
+    return ""
 
 
 def _refuse_empty_columns(estimator: Any, data: FloatArray) -> None:
