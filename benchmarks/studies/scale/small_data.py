@@ -1,7 +1,7 @@
 """What users of small data pay: seconds to import, a first fit, and which extras are loaded (none).
 
-``python -m benchmarks.studies.scale FOLDER small`` runs it, best where the package is installed as users have it. If
-it is installed in place, every process compiles its modules anew.
+``python -m benchmarks.studies.scale FOLDER small`` runs it, best where the package is installed as users have it.
+If it is installed in place, every process compiles its modules anew.
 """
 
 import json
