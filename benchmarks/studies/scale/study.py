@@ -12,8 +12,8 @@
 - forecast: from the other parts, what ten billion rows need.
 
 FOLDER receives the data (3.2 GB for a hundred million rows), temporary files and masses. Results go to
-benchmarks/results/scale_PART.json. All parts together take about an hour and a half on two cores,
-a third of it the hundred million rows of NN-EVCLUS.
+benchmarks/results/scale_PART.json. All parts together take about an hour and a quarter on two cores,
+half an hour of it the hundred million rows of NN-EVCLUS.
 """
 
 import argparse
