@@ -58,7 +58,7 @@ def in_short(sizes, iterations, engines, kills, small):
     return verdict(
         f"**{top:,} rows on one machine with {sizes['machine']['cores']} cores**, from Parquet files to masses in "
         f"Parquet files: {told}.",
-        "**Time grows no faster than the rows**: CPU like rows to the power of "
+        "**Time grows about like the rows**: CPU like rows to the power of "
         f"{min(powers):.2f} to {max(powers):.2f} between the two largest sizes.",
         f"**An iteration of ECM** takes {min(ratios):.1f} to {max(ratios):.1f} times the CPU of one of k-means "
         "(scikit-learn).",
