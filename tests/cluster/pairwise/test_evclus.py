@@ -499,7 +499,7 @@ def test_a_first_fit_in_a_new_process_is_quick():
     ratios = [
         float(subprocess.check_output([sys.executable, "-c", code], cwd="/", env=os.environ)) for _ in range(3)
     ]
-    assert min(ratios) <= 0.5
+    assert min(ratios) <= 0.32  # 0.4 seconds where scikit-learn takes 1.25
 
 
 @pytest.mark.timing
