@@ -17,7 +17,7 @@ COLUMNS = {"size": [1.0, 2.0, 8.0, 9.0], "2nd": ["1", "2", "3", "4"], "side": ["
 @pytest.mark.parametrize("estimator", [ECM(2), EVCLUS(2), EvidentialKNNClassifier()])
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_the_column_is_named_and_there_is_advice(estimator, frame):
-    words = r"could not .*'side' holds no numbers\. .*put .*TableEncoder\(\) before E.* in a Pipeline"
+    words = r"could not .*'side' is not all numbers\. .*put .*TableEncoder\(\) before E.* in a Pipeline"
     with pytest.raises(ValueError, match=words):
         estimator.fit(frame(COLUMNS), [0, 0, 1, 1])
 
@@ -25,7 +25,7 @@ def test_the_column_is_named_and_there_is_advice(estimator, frame):
 @pytest.mark.parametrize("kind", [list, np.array])
 def test_a_feature_of_an_array_has_a_number(kind):
     rows = kind([[1, 2, "a"], [3, 4, "b"]])
-    with pytest.raises(ValueError, match=r"'a'\)?\. Feature number 2 holds no numbers"):
+    with pytest.raises(ValueError, match=r"'a'\)?\. Feature number 2 is not all numbers"):
         ECM(2).fit(rows)
 
 

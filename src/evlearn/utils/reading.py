@@ -96,7 +96,7 @@ def _advice_on_text(estimator: Any, X: Any) -> str:
             np.asarray(values, dtype=float)
         except (TypeError, ValueError):
             return (
-                f". {named} holds no numbers. Leave it out, or put evlearn.preprocessing.TableEncoder() before "
+                f". {named} is not all numbers. Leave it out, or put evlearn.preprocessing.TableEncoder() before "
                 f"{type(estimator).__name__} in a Pipeline: it turns text and dates into features."
             )
     return ""
