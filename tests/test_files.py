@@ -10,7 +10,7 @@ import pytest
 import evlearn
 from evlearn.blocks.targets import make_target
 from evlearn.cluster import ECM
-from evlearn.utils.files import replacing
+from evlearn.utils.files import is_inside, replacing, same_file
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of POSIX")
 
@@ -77,3 +77,47 @@ def test_a_private_file_is_private_while_it_is_written(tmp_path):
     path.chmod(0o600)
     with replacing(path):
         assert {mode(one) for one in tmp_path.iterdir()} == {0o600}
+
+
+def test_same_file_follows_links_and_compares_files_that_do_not_exist_yet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_text("a")
+    (tmp_path / "equal.csv").write_text("a")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "soft.csv").symlink_to("data.csv")
+    (tmp_path / "dangling.csv").symlink_to("new.csv")
+    (tmp_path / "shortcut").symlink_to("folder")
+    os.link("data.csv", "hard.csv")
+    for path in ("data.csv", "./folder/../data.csv", "soft.csv", "hard.csv", (tmp_path / "data.csv").as_uri()):
+        assert same_file("data.csv", path), path
+        assert same_file(path, tmp_path / "data.csv"), path
+    assert same_file("new.csv", tmp_path / "new.csv")
+    assert same_file("new.csv", "dangling.csv")
+    assert same_file("shortcut/new.csv", "folder/new.csv")
+    assert same_file("s3://bucket/a.csv", "s3://bucket/a.csv")
+    for path in ("equal.csv", "new.csv", "folder/data.csv", "s3://bucket/data.csv"):
+        assert not same_file("data.csv", path), path
+        assert not same_file(path, "data.csv"), path
+
+
+def test_is_inside_follows_links_to_the_folder_and_to_its_files(tmp_path):
+    folder = tmp_path / "folder"
+    (folder / "part=1").mkdir(parents=True)
+    (folder / "part=1" / "a.parquet").write_text("a")
+    (tmp_path / "shortcut").symlink_to(folder)
+    os.link(folder / "part=1" / "a.parquet", tmp_path / "hard.parquet")
+    (tmp_path / "soft.parquet").symlink_to(folder / "part=1" / "a.parquet")
+    inside = (
+        "folder/new.parquet",
+        "shortcut/new.parquet",
+        "folder/part=1/a.parquet",
+        "hard.parquet",
+        "soft.parquet",
+    )
+    for path in inside:
+        assert is_inside(tmp_path / path, folder), path
+    for path in ("new.parquet", "folder.parquet", "folder"):
+        assert not is_inside(tmp_path / path, folder), path
+    assert not is_inside(folder / "b", tmp_path / "missing")
+    assert is_inside("s3://bucket/folder/a.csv", "s3://bucket/folder")
+    assert not is_inside("s3://bucket/folder2/a.csv", "s3://bucket/folder")

@@ -9,9 +9,11 @@ from glob import escape
 from io import BytesIO
 from pathlib import Path
 from typing import IO, overload
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from evlearn.utils.leftovers import hold, let_go, remove, sweep
-from evlearn.utils.places import Place, place_of
+from evlearn.utils.places import Place, is_url, place_of
 
 
 @contextmanager
@@ -106,3 +108,38 @@ def check_folder(path: str | os.PathLike[str] | Place) -> Path | Place:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; make it first.")
     return path
+
+
+def same_file(first: str | os.PathLike[str] | Place, second: str | os.PathLike[str] | Place) -> bool:
+    """Return True if 2 paths or URLs denote the same file or folder.
+
+    Symbolic and hard links count as the file that they lead to. Neither path needs to exist: paths of new files
+    are compared after links in their folders have been resolved. URLs other than ``file://`` are compared as text.
+    """
+    left, right = _local(first), _local(second)
+    if is_url(left) or is_url(right):
+        return left.rstrip("/") == right.rstrip("/")
+    try:
+        return os.path.samefile(left, right)
+    except OSError:  # at least one of them does not exist
+        return os.path.normcase(os.path.realpath(left)) == os.path.normcase(os.path.realpath(right))
+
+
+def is_inside(path: str | os.PathLike[str] | Place, folder: str | os.PathLike[str] | Place) -> bool:
+    """Return True if a path is below a folder, directly or through links."""
+    inner, outer = _local(path), _local(folder)
+    if is_url(inner) or is_url(outer):
+        return inner.startswith(outer.rstrip("/") + "/")
+    if not os.path.isdir(outer):
+        return False
+    parents = Path(os.path.realpath(inner)).parents
+    if any(same_file(parent, outer) for parent in parents):
+        return True
+    # A hard link elsewhere to a file of the folder.
+    return os.path.isfile(inner) and any(same_file(inner, file) for file in Path(outer).rglob("*"))
+
+
+def _local(path: str | os.PathLike[str] | Place) -> str:
+    """Return a path as text, and a ``file://`` URL as the path that it denotes."""
+    text = path.url if isinstance(path, Place) else os.fspath(path)
+    return url2pathname(urlsplit(text).path) if text.lower().startswith("file://") else text
