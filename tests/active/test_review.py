@@ -5,14 +5,20 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from evlearn import CredalPartition
+from evlearn import CredalPartition, predict_mass
 from evlearn.active import ReviewAnswers, review
+from evlearn.belief import FocalSets
 from evlearn.classify import EvidentialKNNClassifier
 from evlearn.cluster import ECM, EVCLUS
 from strategies import partitions
@@ -73,13 +79,92 @@ def test_a_table_shows_the_samples_with_their_names_and_columns():
     pd.testing.assert_frame_equal(table[X.columns], X.loc[table.index])
 
 
+TABLES = {
+    "pandas": lambda table: table,
+    "polars": pl.from_pandas,
+    "pyarrow": lambda table: pa.Table.from_pandas(table, preserve_index=False),
+    "dict": lambda table: {name: table[name].to_numpy() for name in table},
+}
+
+
+@pytest.mark.parametrize("library", TABLES)
+def test_a_table_is_joined_by_position_whatever_its_index_and_its_columns(library):
+    X, _ = three_gaussians(120)
+    table = pd.DataFrame(X, columns=["cluster", "b"], index=np.r_[0:60, 0:60])  # as after pandas.concat
+    table["risk"], table["cluster_X"], table["when"] = np.arange(120), "kept", pd.Timestamp("2026-11-18")
+    todo = review(ECM(3, random_state=0).fit(X), budget=60)
+    shown = todo.to_frame(TABLES[library](table))
+    assert list(shown.columns) == [
+        *("sample", "cluster", "candidates", "risk"),
+        *("cluster_X2", "b", "risk_X", "cluster_X", "when"),
+    ]
+    np.testing.assert_array_equal(shown["sample"], todo.samples)
+    np.testing.assert_array_equal(shown["risk"], todo.risks)
+    np.testing.assert_array_equal(shown[["cluster_X2", "b"]], X[todo.samples])
+    np.testing.assert_array_equal(shown["risk_X"], todo.samples)
+    assert (shown["cluster_X"] == "kept").all()
+    assert (pd.to_datetime(shown["when"]) == pd.Timestamp("2026-11-18")).all()
+    expected = table.index[todo.samples] if library == "pandas" else range(60)
+    assert list(shown.index) == list(expected)
+
+
+def test_arrays_lists_and_sparse_matrices_are_shown_with_numbered_columns():
+    X, _ = three_gaussians(30)
+    todo = review(ECM(3, random_state=0).fit(X), budget=7)
+    for rows in (X, X.tolist(), csr_array(X)):
+        shown = todo.to_frame(rows)
+        assert list(shown.columns) == ["sample", "cluster", "candidates", "risk", 0, 1]
+        np.testing.assert_array_equal(shown[[0, 1]], X[todo.samples])
+
+
+def test_names_of_the_partition_take_precedence_over_the_index_and_stay_in_order():
+    X, _ = three_gaussians(40)
+    names = [f"s{k % 20}" for k in range(40)]
+    todo = review(ECM(3, random_state=0).fit(pd.DataFrame(X, columns=list("ab"), index=names)), 10)
+    shown = todo.to_frame(pd.DataFrame(X, columns=list("ab")))
+    assert list(shown.index) == [names[k] for k in todo.samples]
+    np.testing.assert_array_equal(shown[["a", "b"]], X[todo.samples])
+
+
+def test_pipelines_and_estimators_without_a_partition_are_reviewed():
+    X, y = three_gaussians(200)
+    frame = pd.DataFrame(X, columns=list("ab"), index=[f"s{k}" for k in range(200)])
+    pipeline = make_pipeline(StandardScaler(), ECM(3, random_state=0)).fit(frame)
+    expected = review(pipeline[-1].credal_partition_, 10)
+    for todo in (review(pipeline, 10), review(pipeline, 10, X=frame)):
+        np.testing.assert_array_equal(todo.samples, expected.samples)
+        np.testing.assert_allclose(todo.risks, expected.risks)
+        assert list(todo.to_frame(frame).index) == [f"s{k}" for k in expected.samples]
+    assert review(pipeline, 10, X=frame).partition.sample_names[0] == f"s{expected.samples[0]}"
+
+    mixture = GaussianMixture(3, random_state=0).fit(X)
+    worst = np.sort(1 - mixture.predict_proba(X).max(axis=1))[::-1][:10]
+    np.testing.assert_allclose(review(mixture, 10, X=X).risks, worst, atol=1e-12)
+
+    classifier = make_pipeline(StandardScaler(), EvidentialKNNClassifier()).fit(X[:100], y[:100])
+    todo = review(classifier, X=X[100:])
+    assert set(todo.samples) == set(np.flatnonzero(~predict_mass(classifier, X[100:]).verdict().sure))
+    with pytest.raises(TypeError, match="give the samples as X"):
+        review(classifier)
+
+
+def test_outliers_come_first_though_their_doubt_is_zero():
+    partition = CredalPartition([[0, 0.7, 0.3, 0], [0.95, 0.05, 0, 0], [0, 0, 0, 1]], FocalSets.full(2))
+    assert partition.doubt()[1] == 0
+    assert review(partition).samples.tolist() == [1, 2]
+    assert review(partition, 1).samples.tolist() == [1]
+
+
 def annotated(path, said):
-    """An export as Label Studio writes it: the tasks, each with what a person chose."""
+    """Write an export of Label Studio: the tasks, each with what a person chose, or None if it was skipped."""
     tasks = json.loads(path.read_text())
     for task, choices in zip(tasks, said, strict=False):
+        if choices is None:
+            # As if somebody had chosen a cluster, and then skipped the task: the draft stays in the export.
+            task["annotations"] = [{"was_cancelled": True, "result": task["predictions"][0]["result"]}]
+            continue
         value = {"from_name": "cluster", "to_name": "sample", "type": "choices", "value": {"choices": choices}}
-        skipped = choices is None
-        task["annotations"] = [{"was_cancelled": skipped, "result": [] if skipped else [value]}]
+        task["annotations"] = [{"was_cancelled": False, "result": [value]}]
     path.write_text(json.dumps(tasks))
     return path
 
@@ -116,6 +201,7 @@ def test_answers_take_the_place_of_what_was_computed(mixture):
     labels[found.samples] = y[found.samples]
     answers = ReviewAnswers.of(labels, partition.cluster_names)
     corrected = answers.applied_to(partition)
+    np.testing.assert_allclose(corrected.masses.sum(axis=1), 1)
     np.testing.assert_array_equal(corrected.to_hard()[found.samples], y[found.samples])
     untouched = ~answers.answered
     np.testing.assert_allclose(corrected[untouched].to_fuzzy(), partition[untouched].to_fuzzy(), atol=1e-12)
@@ -123,6 +209,33 @@ def test_answers_take_the_place_of_what_was_computed(mixture):
     # And they are doubtful labels for a classifier.
     model = EvidentialKNNClassifier().fit(X[answers.answered], answers.to_partition()[answers.answered])
     assert model.predict(X[:5]).shape == (5,)
+
+
+def test_a_skipped_annotation_does_not_replace_the_answer_before_it(iris_review, tmp_path):
+    path = tmp_path / "tasks.json"
+    iris_review.to_label_studio(path)
+    tasks = json.loads(annotated(path, [["1"]] * 20).read_text())
+    for task in tasks:
+        skipped = json.loads(json.dumps(task["annotations"][0]))
+        skipped["result"][0]["value"]["choices"] = ["2"]
+        task["annotations"].append(skipped | {"was_cancelled": True})
+    path.write_text(json.dumps(tasks))
+    assert (iris_review.read_label_studio(path).labels[iris_review.samples] == 1).all()
+
+
+@given(st.integers(2, 5).flatmap(partitions), st.data())
+def test_an_answer_replaces_all_mass_of_a_sample_and_nothing_else(partition, data):
+    shape = partition.n_samples, partition.n_clusters
+    candidates = np.array(
+        data.draw(st.lists(st.booleans(), min_size=shape[0] * shape[1], max_size=shape[0] * shape[1]))
+    )
+    answered = np.array(data.draw(st.lists(st.booleans(), min_size=shape[0], max_size=shape[0])))
+    candidates = candidates.reshape(shape) | ~answered[:, None]
+    found = ReviewAnswers(candidates, answered, partition.cluster_names).applied_to(partition)
+    np.testing.assert_allclose(found.masses.sum(axis=1), 1)
+    plausibilities, before = found.to_possibilistic(), partition.to_possibilistic()
+    np.testing.assert_allclose(plausibilities[~answered], before[~answered])
+    np.testing.assert_array_equal(plausibilities[answered], candidates[answered])
 
 
 @pytest.mark.parametrize(
@@ -154,6 +267,8 @@ def test_a_budget_is_a_number_of_samples_or_a_share(budget):
 def test_wrong_calls_are_explained():
     with pytest.raises(TypeError, match="result must be a CredalPartition or a fitted estimator"):
         review([0, 1])
+    with pytest.raises(ValueError, match="labels must be the numbers of the 2 clusters, or -1, got 2"):
+        ReviewAnswers.of([0, 2, -1], ("a", "b"))
     found = review(CredalPartition.from_hard([0, 1, 1]), 1)
     with pytest.raises(ValueError, match="X has 2 rows, but there are 3 samples"):
         found.to_frame(np.zeros((2, 2)))

@@ -18,11 +18,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import evlearn
 from customers import make_customers
 from evlearn import CredalPartition
+from evlearn.belief import FocalSets
 from evlearn.cluster import CCM, ECM
 from evlearn.explain import explain_clusters
 from evlearn.preprocessing import TableEncoder
 from evlearn.reporting import pictures
 from evlearn.reporting.objects import Objects
+from evlearn.reporting.review import review_table
 from reporting.test_report import HOSTILE, Reader
 
 FRAME, KINDS = make_customers(800, n_between=40, n_odd=12, random_state=2)
@@ -119,6 +121,22 @@ def test_the_table_of_who_to_look_at_is_in_the_page_and_beside_it(files, reader)
         assert row["income"] == ("" if np.isnan(customer["income"]) else f"{customer['income']:.0f}")
         assert row["contract"] == ("" if pd.isna(customer["contract"]) else customer["contract"])
         assert row["why"].startswith("May be in " if row["verdict"] == "torn" else "Fits no cluster.")
+
+
+def test_a_limit_leaves_out_torn_samples_and_no_outliers():
+    masses = [[0, 0.1, 0.1, 0.8], [0, 0.5, 0.4, 0.1], [0.95, 0.05, 0, 0], [0, 0.2, 0.2, 0.6], [0.99, 0, 0.01, 0]]
+    objects = Objects.of(CredalPartition(masses, FocalSets.full(2)), None, None)
+    assert (CredalPartition(masses, FocalSets.full(2)).doubt()[[2, 4]] == 0).all()
+
+    def listed(limit):
+        text = review_table(objects, limit).decode("utf-8-sig")
+        return [(row["sample"], row["verdict"]) for row in csv.DictReader(io.StringIO(text, newline=""))]
+
+    outliers = [("4", "outlier"), ("2", "outlier")]
+    assert listed(None) == [("0", "torn"), ("3", "torn"), ("1", "torn"), *outliers]
+    assert listed(3) == [("0", "torn"), *outliers]
+    assert listed(2) == outliers
+    assert listed(1) == outliers[:1]
 
 
 def test_no_cell_of_that_table_is_a_formula(tmp_path):

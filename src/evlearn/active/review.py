@@ -3,18 +3,22 @@
 import json
 import os
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 
 from evlearn import belief
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
+from evlearn.partition.estimators import fitted_partition, n_rows_of, partition_for, split_pipeline
+from evlearn.preprocessing.reading import split_columns
 from evlearn.utils.files import check_folder, replacing
 from evlearn.utils.stored_values import explaining, read_json
-from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, TableLike
 from evlearn.utils.validation import check_integer, check_real
 
 _NONE = "none of these"
@@ -22,39 +26,42 @@ _SHOWN = 30  # features in the text of a task
 _HOW = "Export the project from Label Studio as JSON."
 
 
-def review(result: CredalPartition | EstimatorLike, budget: int | float | None = None) -> "Review":
-    """The samples that a person should look at, those that are most likely wrong first.
+def review(
+    result: CredalPartition | EstimatorLike, budget: int | float | None = None, *, X: TableLike | None = None
+) -> "Review":
+    """Return the samples that a person should look at, those that are most likely wrong first.
+
+    Samples are ordered by risk, not by doubt: outliers, whose doubt may be 0, have a large risk.
 
     Parameters
     ----------
     result : CredalPartition or fitted estimator
-        What was found. An estimator must have `credal_partition_`.
+        The partition, the clusterer or classifier, or a pipeline that ends in one.
     budget : int, float or None, default=None
-        How many samples a person can look at, or which share of all, below 1. None means all that are torn or
-        outliers.
+        The number of samples that a person can look at, or, below 1, their share of all samples. None means all
+        samples that are torn or outliers.
+    X : array-like or table with a row for each sample, default=None
+        The samples that the estimator is applied to. They are needed if it has no `credal_partition_`, as
+        classifiers and scikit-learn's clusterers, or if other samples than those of the fit are reviewed. The
+        index of a pandas frame gives the names of the samples.
 
     Returns
     -------
     Review
-        The samples, in order, with the errors that are expected before and after.
+        The samples, in order, with the numbers of errors to be expected before and after.
 
     Examples
     --------
     >>> from evlearn import CredalPartition
     >>> from evlearn.active import review
     >>> partition = CredalPartition.from_fuzzy([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]])
-    >>> found = review(partition, budget=1)
-    >>> found.samples
+    >>> todo = review(partition, budget=1)
+    >>> todo.samples
     array([1])
-    >>> print(f"{found.expected_errors:.1f} to {found.expected_errors_left:.1f}")
+    >>> print(f"{todo.expected_errors:.1f} to {todo.expected_errors_left:.1f}")
     0.8 to 0.3
     """
-    partition = getattr(result, "credal_partition_", result)
-    if not isinstance(partition, CredalPartition):
-        raise TypeError(
-            f"result must be a CredalPartition or a fitted estimator with credal_partition_, got "
-            f"{type(result).__name__}."
-        )
+    partition = _reviewed(result, X)
     risks = _risks(partition)
     order = np.lexsort((np.arange(len(risks)), -risks))[: _size(partition, budget)]
     return Review(
@@ -64,6 +71,20 @@ def review(result: CredalPartition | EstimatorLike, budget: int | float | None =
         n_samples=len(risks),
         expected_errors=float(risks.sum()),
     )
+
+
+def _reviewed(result: Any, X: Any) -> CredalPartition:
+    """Return the partition that a result holds, or that it makes of X."""
+    if X is not None:
+        return partition_for(result, X)
+    if isinstance(result, CredalPartition):
+        return result
+    if not hasattr(split_pipeline(result)[1], "credal_partition_"):
+        raise TypeError(
+            "result must be a CredalPartition or a fitted estimator with credal_partition_, got "
+            f"{type(result).__name__}; fit it first, or give the samples as X."
+        )
+    return fitted_partition(result)
 
 
 def _risks(partition: CredalPartition) -> FloatArray:
@@ -113,26 +134,29 @@ class Review:
         """How many errors are expected once a person has put these samples right."""
         return self.expected_errors - float(self.risks.sum())
 
-    def to_frame(self, X: ArrayLike | None = None) -> Any:
-        """The samples as a table for a person.
+    def to_frame(self, X: TableLike | None = None) -> Any:
+        """Return the samples as a table for a person.
 
         Parameters
         ----------
-        X : pandas.DataFrame, array-like or None, default=None
-            All samples, whose columns are shown too.
+        X : pandas, polars or pyarrow table, dict of columns, array-like or None, default=None
+            All samples, in the order of the partition, whose columns are shown too. Rows are matched by position,
+            whatever the index. A column called "sample", "cluster", "candidates" or "risk" is shown as "sample_X",
+            "cluster_X" and so on; if X has a column of that name too, with the next free number, "cluster_X2".
 
         Returns
         -------
         pandas.DataFrame
             A row for each sample, with its number, its most plausible cluster, the clusters that it may be in,
-            and its risk.
+            its risk, and its row of X. The index has the names of the samples; if the partition has none, it is
+            that of X, if X is a pandas table, and else that of rows.
         """
         import pandas as pd
 
         names = self.partition.cluster_names
         columns = {
             "sample": self.samples,
-            "cluster": [names[one] for one in self.partition.to_hard()],
+            "cluster": [names[label] for label in self.partition.to_hard()],
             "candidates": self.partition.verdict().labels(names),
             "risk": self.risks,
         }
@@ -140,19 +164,24 @@ class Review:
         frame = pd.DataFrame(columns, index=None if index is None else pd.Index(index))
         if X is None:
             return frame
-        shown = self._rows(X)
-        shown.index = frame.index
-        return frame.join(shown)
+        rows = self._rows(X)
+        if index is None and hasattr(X, "iloc"):
+            frame.index = rows.index
+        rows.index = frame.index
+        if not rows.columns.isin(frame.columns).any():
+            return pd.concat([frame, rows], axis=1)
+        rows.columns = _renamed(list(rows.columns), frame.columns)
+        return pd.concat([frame, rows], axis=1)
 
-    def to_label_studio(self, path: str | os.PathLike[str], X: ArrayLike | None = None) -> None:
+    def to_label_studio(self, path: str | os.PathLike[str], X: TableLike | None = None) -> None:
         """Write the samples as tasks of Label Studio, each with what is known about it as a prediction.
 
         Parameters
         ----------
         path : str or path
             The JSON file, to be imported there. `label_studio_config` gives the interface for the project.
-        X : pandas.DataFrame, array-like or None, default=None
-            All samples, whose columns a person wants to see.
+        X : pandas, polars or pyarrow table, dict of columns, array-like or None, default=None
+            All samples, in the order of the partition, whose columns a person wants to see.
         """
         table = None if X is None else self._rows(X)
         best = self.partition.to_hard()
@@ -217,16 +246,29 @@ class Review:
         return np.isin(self.partition.cluster_names, chosen)
 
     def _rows(self, X: Any) -> Any:
-        if len(X) != self.n_samples:
-            raise ValueError(f"X has {len(X)} rows, but there are {self.n_samples} samples; give all of them.")
+        """Return the rows of the samples, in their order, as a new pandas frame."""
+        if n_rows_of(X) != self.n_samples:
+            raise ValueError(
+                f"X has {n_rows_of(X)} rows, but there are {self.n_samples} samples; give all of them."
+            )
         import pandas as pd
 
-        return pd.DataFrame(X).iloc[self.samples]
+        if hasattr(X, "iloc"):
+            return pd.DataFrame(X).iloc[self.samples].copy()
+        if issparse(X):
+            return pd.DataFrame(X.tocsr()[self.samples].toarray())
+        columns, named = split_columns(X)
+        frame = pd.concat([_taken(column, self.samples) for _, column in columns], axis=1)
+        frame.columns = [name for name, _ in columns] if named else range(len(columns))
+        return frame
 
     def _task(self, place: int, best: int, table: Any) -> dict[str, Any]:
         names = self.partition.sample_names
         name = str(self.samples[place]) if names is None else names[place]
-        lines = [] if table is None else [f"{key}: {value}" for key, value in table.iloc[place].items()][:_SHOWN]
+        shown = [] if table is None else table.columns[:_SHOWN]
+        lines = [
+            f"{column}: {table.iat[place, k]}" for k, column in enumerate(shown)
+        ]  # cells, with their own types
         cluster = self.partition.cluster_names[best]
         value = {"from_name": "cluster", "to_name": "sample", "type": "choices", "value": {"choices": [cluster]}}
         return {
@@ -235,11 +277,30 @@ class Review:
         }
 
 
+def _taken(column: Any, samples: IntArray) -> Any:
+    """Return some cells of a column of any library as a pandas series."""
+    import pandas as pd
+
+    cells = column.take(samples) if hasattr(column, "to_pylist") else column[samples]
+    return pd.Series(cells.to_pylist() if hasattr(cells, "to_pylist") else np.asarray(cells))
+
+
+def _renamed(names: list[Any], taken: Any) -> list[Any]:
+    """Return the names of columns, with a suffix where they are taken."""
+    used = {*names, *taken}
+    renamed = []
+    for name in names:
+        suffixes = chain([""], map(str, count(2)))
+        new = next(f"{name}_X{k}" for k in suffixes if f"{name}_X{k}" not in used) if name in taken else name
+        used.add(new)
+        renamed.append(new)
+    return renamed
+
+
 def _chosen(annotations: list[dict[str, Any]]) -> list[str]:
-    """The choices of the last annotation that was not skipped."""
-    said = [one["result"] for one in annotations if not one.get("was_cancelled")]
-    found: list[str] = [name for part in said[-1] for name in part["value"]["choices"]] if said else []
-    return found
+    """Return the choices of the last annotation that was not skipped."""
+    results = [annotation["result"] for annotation in annotations if not annotation.get("was_cancelled")]
+    return [name for part in results[-1] for name in part["value"]["choices"]] if results else []
 
 
 @dataclass(frozen=True)
@@ -276,9 +337,14 @@ class ReviewAnswers:
         ReviewAnswers
             The answers.
         """
-        given = np.asarray(labels)
-        answered = given >= 0
-        candidates = (given[:, None] == np.arange(len(cluster_names))) | ~answered[:, None]
+        numbers = np.asarray(labels)
+        unknown = numbers[~np.isin(numbers, np.arange(-1, len(cluster_names)))]
+        if len(unknown):
+            raise ValueError(
+                f"labels must be the numbers of the {len(cluster_names)} clusters, or -1, got {unknown[0]}."
+            )
+        answered = numbers >= 0
+        candidates = (numbers[:, None] == np.arange(len(cluster_names))) | ~answered[:, None]
         return cls(candidates, answered, cluster_names)
 
     @property

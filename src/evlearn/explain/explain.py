@@ -1,23 +1,15 @@
 """From a clustering and the table as a person knows it to an explanation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from evlearn.explain.explanation import Explanation
 from evlearn.explain.profiles import profiles
 from evlearn.explain.table import telling_columns
 from evlearn.partition import SURE_LEVEL, CredalPartition
-from evlearn.partition.estimators import (
-    fitted_partition,
-    partition_of,
-    predicted_partition,
-    predicts_masses,
-    split_pipeline,
-    with_names_of,
-)
+from evlearn.partition.estimators import partition_for
 from evlearn.utils.typing import EstimatorLike, FloatArray, TableLike
 from evlearn.utils.validation import check_integer
 
@@ -100,28 +92,6 @@ def explain_table(
     verdict = partition.verdict(level)
     clusters = profiles(partition, verdict, columns, weights, n_features, n_samples)
     return Explanation(partition, verdict, clusters, tuple(columns), left_out)
-
-
-def partition_for(clustering: Any, X: Any) -> CredalPartition:
-    """What a partition or any fitted clusterer says about the rows of a table."""
-    if isinstance(clustering, CredalPartition) and X is None:
-        return clustering
-    if isinstance(clustering, CredalPartition):
-        one = next(iter(X.values()), ()) if isinstance(X, Mapping) else X
-        n_rows = one.shape[0] if hasattr(one, "shape") else len(one)
-        if n_rows != clustering.n_samples:
-            raise ValueError(
-                f"X has {n_rows} rows but the partition has {clustering.n_samples} samples; give the table that "
-                "it describes."
-            )
-        return clustering if clustering.sample_index is not None else with_names_of(X, clustering)
-    check_is_fitted(clustering)
-    if predicts_masses(clustering):
-        return partition_of(clustering, X)
-    clusterer = split_pipeline(clustering)[1]
-    predicts = hasattr(clusterer, "predict") or hasattr(clusterer, "predict_proba")
-    found = predicted_partition(clustering, X) if predicts else fitted_partition(clustering, X)
-    return with_names_of(X, found)
 
 
 def _memberships(partition: CredalPartition) -> FloatArray:

@@ -1,11 +1,13 @@
 """What fitted estimators say about samples, as partitions: ours, pipelines that end in one, and scikit-learn's."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from evlearn.blocks.open import is_elsewhere
 from evlearn.partition.credal_partition import CredalPartition
@@ -38,6 +40,36 @@ def partition_of(estimator: Any, X: Any) -> CredalPartition:
     if known is not None and fitted is not None and known == digest_of_data(seen):
         return with_names_of(X, fitted)
     return with_names_of(X, clusterer.predict_mass(seen))
+
+
+def partition_for(result: Any, X: Any) -> CredalPartition:
+    """Return the partition that a result makes of the rows of a table.
+
+    A partition is returned as it is, with the index of X if it has no names of samples. For a fitted
+    estimator, ours or scikit-learn's, or a pipeline that ends in one, it is that of `partition_of`, or made of
+    predictions or labels.
+    """
+    if isinstance(result, CredalPartition):
+        if X is None:
+            return result
+        if n_rows_of(X) != result.n_samples:
+            raise ValueError(
+                f"X has {n_rows_of(X)} rows but the partition has {result.n_samples} samples; give the table that "
+                "it describes."
+            )
+        return result if result.sample_index is not None else with_names_of(X, result)
+    check_is_fitted(result)
+    if predicts_masses(result):
+        return partition_of(result, X)
+    clusterer = split_pipeline(result)[1]
+    predicts = hasattr(clusterer, "predict") or hasattr(clusterer, "predict_proba")
+    return with_names_of(X, predicted_partition(result, X) if predicts else fitted_partition(result, X))
+
+
+def n_rows_of(X: Any) -> int:
+    """Return the number of rows of an array, a list, or a table of any library."""
+    column = next(iter(X.values()), ()) if isinstance(X, Mapping) else X
+    return int(column.shape[0]) if hasattr(column, "shape") else len(column)
 
 
 def fitted_partition(estimator: Any, X: Any = None) -> CredalPartition:

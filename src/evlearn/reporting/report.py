@@ -17,9 +17,8 @@ import evlearn
 from evlearn.belief import FocalSets
 from evlearn.belief.notation import FRAME_LABEL, read_set, written
 from evlearn.explain import ClusterProfile, Difference, SampleExplanation, plain
-from evlearn.explain.explain import partition_for
 from evlearn.partition import SURE_LEVEL, CredalPartition
-from evlearn.partition.estimators import split_pipeline
+from evlearn.partition.estimators import partition_for, split_pipeline
 from evlearn.partition.summary import counted
 from evlearn.reporting import page as html
 from evlearn.reporting import pictures

@@ -10,8 +10,12 @@ from evlearn.utils.spreadsheets import harmless
 
 
 def review_table(objects: Objects, limit: int | None = None) -> bytes:
-    """Torn samples and outliers with the reasons and all their columns, as CSV that spreadsheets open."""
-    found = [*objects.explanation.torn, *objects.explanation.outliers][:limit]
+    """Return torn samples and outliers with the reasons and all their columns, as CSV that spreadsheets open.
+
+    With a limit, the torn samples in the least doubt are left out first; outliers, whose doubt may be 0, are not.
+    """
+    torn, outliers = objects.explanation.torn, objects.explanation.outliers
+    found = [*torn[: None if limit is None else max(limit - len(outliers), 0)], *outliers][:limit]
     rows = np.array([one.position for one in found], dtype=np.intp)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
