@@ -70,7 +70,8 @@ def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
         Of a search such as ``GridSearchCV``, the best estimator is written.
     path : str or path
         The file, or a URL, which ends in ``.json``. An older file is replaced. If there are arrays of more than
-        100,000 numbers, they go to a file with the same name that ends in ``.npz``: keep the two together.
+        100,000 numbers, they go to a file with the same name that ends in ``.npz``: keep the two together. An
+        ``.npz`` file that does not belong to an older model of that name is never replaced.
 
     See Also
     --------
@@ -104,7 +105,8 @@ def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
         "steps": writing.steps(steps),
     }
     if writing.beside:
-        with replacing(place.with_suffix(".npz")) as file:
+        check_archive(place)
+        with replacing(archive_of(place)) as file:
             write_archive(file, writing.beside)
         document["beside"] = _digest(writing.beside)
     with replacing(place) as file:
@@ -148,9 +150,31 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         return Pipeline(steps) if document["pipeline"] else steps[0][1]
 
 
+def archive_of(path: str | os.PathLike[str] | Place) -> Path | Place:
+    """Return the file beside a model file that holds its large arrays."""
+    return place_of(path).with_suffix(".npz")
+
+
+def check_archive(path: str | os.PathLike[str] | Place) -> None:
+    """Raise if the arrays of a model at `path` would replace a file that belongs to no older model there."""
+    place, archive = place_of(path), archive_of(path)
+    if not archive.exists():
+        return
+    try:
+        document = json.loads(place.read_bytes())
+    except (OSError, ValueError):
+        document = None
+    if not isinstance(document, dict) or "beside" not in document:
+        raise FileExistsError(
+            f"the large arrays of the model {place.name} are written to {archive.name}, and a file "
+            "of that name exists that does not belong to the model; choose another name for the model, or move the "
+            "file."
+        )
+
+
 def _read_beside(path: Path | Place, digest: Any) -> dict[str, Any]:
     """The arrays in the archive beside a file, which is known by its name and by what is in it."""
-    archive = path.with_suffix(".npz")
+    archive = archive_of(path)
     if not archive.is_file():
         raise ValueError(f"its large arrays are in {archive.name}, which is not beside it")
     with archive.open("rb") as file:

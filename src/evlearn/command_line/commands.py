@@ -23,7 +23,7 @@ from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
 from evlearn.command_line.judging import described, first_step, judge, names_of
 from evlearn.command_line.pairs import read_constraints
 from evlearn.command_line.progress import Progress
-from evlearn.command_line.results import Form, check_output, open_writer
+from evlearn.command_line.results import Form, check_distinct, check_output, open_writer
 from evlearn.command_line.sample import Sample
 from evlearn.command_line.tables import Chunk, Table, open_table
 from evlearn.model_files import load_model, save_model
@@ -96,10 +96,18 @@ def predict(options: Namespace) -> int:
 
 
 def _check_outputs(options: Namespace, progress: Progress) -> None:
+    model = getattr(options, "model", None)
     check_output("--out", options.out, TABLES)
     check_output("--report", options.report, (".html", ".htm"))
     check_output("--review", options.review, (".csv",))
-    check_output("--model", getattr(options, "model", None), (".json",))
+    check_output("--model", model, (".json",))
+    inputs = {
+        "the data": options.data,
+        "the saved model": getattr(options, "saved", None),
+        "--constraints": getattr(options, "constraints", None),
+    }
+    outputs = {"--out": options.out, "--report": options.report, "--review": options.review, "--model": model}
+    check_distinct(inputs, outputs)
     if options.report is not None and not can_draw():
         progress.say(f"evlearn: {NO_PICTURES}")
 

@@ -3,17 +3,19 @@
 import csv
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from evlearn.model_files import archive_of, check_archive
 from evlearn.partition import SURE_LEVEL, CredalPartition
 from evlearn.partition.verdict import distinct
-from evlearn.utils.files import replacing
+from evlearn.utils.files import is_inside, replacing, same_file
 from evlearn.utils.places import need_pyarrow
 from evlearn.utils.spreadsheets import harmless
 from evlearn.utils.typing import BoolArray
@@ -173,3 +175,30 @@ def check_output(option: str, path: str | None, endings: tuple[str, ...]) -> Non
         raise IsADirectoryError(f"{option}: {path!r} is a folder; choose another name.")
     if Path(path).suffix.lower() in (".parquet", ".pq"):
         need_pyarrow()
+
+
+def check_distinct(inputs: Mapping[str, str | None], outputs: Mapping[str, str | None]) -> None:
+    """Raise if a result would replace an input, another result or the arrays of another model.
+
+    Parameters
+    ----------
+    inputs, outputs : mapping of str to str or None
+        The path of each file by its option; None if the option is absent.
+    """
+    readings = {option: path for option, path in inputs.items() if path is not None}
+    writings = {option: path for option, path in outputs.items() if path is not None}
+    if (saved := readings.get("the saved model", "")).endswith(".json"):
+        readings["the file with the arrays of the saved model"] = str(archive_of(saved))
+    if "--model" in writings:
+        check_archive(writings["--model"])
+        writings["the file with the arrays of --model"] = str(archive_of(writings["--model"]))
+    for (first, path), (second, other) in combinations([*readings.items(), *writings.items()], 2):
+        if same_file(path, other):
+            raise ValueError(
+                f"{first} and {second} are the same file, {other!r}; choose another name for {second}."
+            )
+        if second in writings and is_inside(other, path):
+            raise ValueError(
+                f"{second} {other!r} is inside {path!r}, the folder of {first}; "
+                f"choose another folder for {second}."
+            )
