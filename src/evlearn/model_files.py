@@ -166,9 +166,8 @@ def check_archive(path: str | os.PathLike[str] | Place) -> None:
         document = None
     if not isinstance(document, dict) or "beside" not in document:
         raise FileExistsError(
-            f"the large arrays of the model {place.name} are written to {archive.name}, and a file "
-            "of that name exists that does not belong to the model; choose another name for the model, or move the "
-            "file."
+            f"the large arrays of the model {place.name} are written to {archive.name}, and that file exists and "
+            "does not belong to the model; choose another name for the model, or move the file."
         )
 
 
