@@ -4,24 +4,45 @@ import csv
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evlearn.belief.notation import written
 from evlearn.blocks.parquet import open_dataset
+from evlearn.utils.cells import NumberFormat, is_missing_text
 from evlearn.utils.typing import BoolArray, FloatArray
+
+#: The way in which a CSV file delivers a column: as numbers, as text, or as text in which numbers are numbers.
+CellType = Literal["number", "text", "code"]
 
 _CHUNK_ROWS = 50_000
 _SAMPLE_ROWS = 1000
 _FEWEST_ROWS = 3  # that tell numbers which only count from others
 _NAMES, _NO_NAMES = "if line 1 has their names, say --header.", "if it is a sample, say --no-header."
 _NUMBERS = ("int", "uint", "float", "double", "halffloat")  # as Parquet calls them
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+
+
+class NotNumbersError(ValueError):
+    """Columns that are read as numbers have cells that are not numbers.
+
+    Attributes
+    ----------
+    cells : dict from str to (int, str)
+        The line and the text of the first such cell, by column.
+    """
+
+    def __init__(self, file: str, cells: dict[str, tuple[int, str]]) -> None:
+        column, (line, cell) = next(iter(cells.items()))
+        super().__init__(
+            f"{file}, line {line}: {cell!r} in column {column!r} is not a number. "
+            "Fix it, or leave the column out with --without."
+        )
+        self.cells = cells
 
 
 class Chunk(NamedTuple):
@@ -108,11 +129,17 @@ class Table(ABC):
         files = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
         return [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files]
 
-    def chunks(self, chosen: Sequence[str], names: str | None = None) -> Iterator[Chunk]:
-        """The rows of the table, some at a time."""
+    def chunks(
+        self, chosen: Sequence[str], names: str | None = None, types: Mapping[str, CellType] | None = None
+    ) -> Iterator[Chunk]:
+        """Yield the rows of the table, some at a time.
+
+        The columns of a CSV file have the given types in every chunk; the others are "number" or "text", as
+        `numeric` says. Columns of Parquet files have the types of the file.
+        """
         wanted = [name for name in chosen if name != names]
         start = 0
-        for columns, texts in self._read(wanted, names):
+        for columns, texts in self._read(wanted, names, types or {}):
             n_rows = len(texts) if texts is not None else len(next(iter(columns.values())))
             numbers = [str(number) for number in range(start, start + n_rows)] if texts is None else texts
             start += n_rows
@@ -120,7 +147,7 @@ class Table(ABC):
 
     @abstractmethod
     def _read(
-        self, chosen: Sequence[str], names: str | None
+        self, chosen: Sequence[str], names: str | None, types: Mapping[str, CellType]
     ) -> Iterator[tuple[dict[str, NDArray[Any]], list[str] | None]]:
         """Columns, with gaps as NaN or None, and names, some rows at a time."""
 
@@ -138,7 +165,7 @@ class CsvTable(Table):
         known: Sequence[str] = (),
     ) -> None:
         super().__init__(path)
-        self._decimal = decimal
+        self._format = NumberFormat(decimal)
         self._delimiter = delimiter or self._find_delimiter()
         rows = [row for _, row in islice(self._rows(), _SAMPLE_ROWS)]
         if not rows:
@@ -163,7 +190,7 @@ class CsvTable(Table):
         columns = [k for k in range(len(first)) if self._holds_numbers(below, k)]
         numbers = [k for k in columns if self._is_number(first[k])]
         shown = ", ".join(map(written, first[:5])) + (", ..." if len(first) > 5 else "")
-        if any(k not in numbers and not _is_missing(first[k]) for k in columns):
+        if any(k not in numbers and not is_missing_text(first[k]) for k in columns):
             if numbers:
                 self.remark = f"{self.path.name}: line 1 ({shown}) has the names of the columns; {_NO_NAMES}"
             return True
@@ -176,9 +203,9 @@ class CsvTable(Table):
 
     def _only_counts(self, first: list[str], below: list[list[str]], columns: list[int]) -> bool:
         """Whether numbers are years, wavelengths or the like: evenly spaced, and unlike the rows below them."""
-        numbers = [self._float(first[k]) for k in columns]
+        numbers = [float(one) for one in self._format.parse_all([first[k] for k in columns])[0]]
         rows = [[row[k] for k in columns] for row in below if len(row) == len(first)]
-        table = np.array([[self._float(cell) for cell in row] for row in rows if all(map(self._is_number, row))])
+        table = np.array([self._format.parse_all(row)[0] for row in rows if all(map(self._is_number, row))])
         if (
             len(table) < _FEWEST_ROWS
             or not _evenly_spaced(numbers)
@@ -189,7 +216,7 @@ class CsvTable(Table):
 
     def _holds_numbers(self, rows: list[list[str]], k: int) -> bool:
         """Mostly numbers: then a cell that is none is a mistake in the file, and not a column of text."""
-        return _mostly([self._is_number(row[k]) for row in rows if len(row) > k and not _is_missing(row[k])])
+        return _mostly([self._is_number(row[k]) for row in rows if len(row) > k and not is_missing_text(row[k])])
 
     def _find_delimiter(self) -> str:
         with self.path.open(encoding="utf-8-sig", errors="replace") as file:
@@ -211,17 +238,10 @@ class CsvTable(Table):
                 ) from error
 
     def _is_number(self, cell: str) -> bool:
-        try:
-            self._float(cell)
-        except ValueError:
-            return False
-        return not _is_missing(cell)
-
-    def _float(self, cell: str) -> float:
-        return float(cell.replace(self._decimal, ".") if self._decimal != "." else cell)
+        return self._format.parse(cell) is not None
 
     def _read(
-        self, chosen: Sequence[str], names: str | None
+        self, chosen: Sequence[str], names: str | None, types: Mapping[str, CellType]
     ) -> Iterator[tuple[dict[str, NDArray[Any]], list[str] | None]]:
         rows = self._rows()
         if self.has_names:
@@ -235,36 +255,38 @@ class CsvTable(Table):
                         f"{self.path.name}, line {line}, has {len(row)} cells instead of {len(self.columns)}; "
                         f"is {self._delimiter!r} what separates them? If not, say so with --delimiter."
                     )
-            columns = {self.columns[k]: self._column([row[k] for _, row in chunk], chunk, k) for k in positions}
-            yield columns, None if named is None else [row[named] for _, row in chunk]
-
-    def _column(self, cells: list[str], chunk: list[tuple[int, list[str]]], position: int) -> NDArray[Any]:
-        if self.numeric[position] or all(map(_is_missing, cells)):
-            return np.asarray(self._numbers(cells, chunk, position))
-        found = np.empty(len(cells), dtype=object)
-        found[:] = [None if _is_missing(cell) else cell.strip() for cell in cells]
-        return found
-
-    def _numbers(self, cells: list[str], chunk: list[tuple[int, list[str]]], position: int) -> Any:
-        if self._decimal != ".":
-            cells = [cell.replace(self._decimal, ".") for cell in cells]
-        try:
-            return np.array(cells, dtype=np.float64)
-        except ValueError:
-            return np.array(
-                [self._number(cell, line, position) for cell, (line, _) in zip(cells, chunk, strict=True)]
+            yield (
+                self._columns(chunk, positions, types),
+                None if named is None else [row[named] for _, row in chunk],
             )
 
-    def _number(self, cell: str, line: int, position: int) -> float:
-        if _is_missing(cell):
-            return float("nan")
-        try:
-            return float(cell)
-        except ValueError:
-            raise ValueError(
-                f"{self.path.name}, line {line}: {cell!r} in column {self.columns[position]!r} is not a number. "
-                "Fix it, or leave the column out with --without."
-            ) from None
+    def _columns(
+        self, chunk: list[tuple[int, list[str]]], positions: list[int], types: Mapping[str, CellType]
+    ) -> dict[str, NDArray[Any]]:
+        columns: dict[str, NDArray[Any]] = {}
+        wrong: dict[str, tuple[int, str]] = {}
+        for k in positions:
+            name, cells = self.columns[k], [row[k] for _, row in chunk]
+            kind = types.get(name, "number" if self.numeric[k] else "text")
+            if kind == "number":
+                columns[name], place = self._format.parse_all(cells)
+                if place is not None:
+                    wrong[name] = chunk[place][0], cells[place]
+            else:
+                columns[name] = self._texts(cells, numbers=kind == "code")
+        if wrong:
+            raise NotNumbersError(self.path.name, wrong)
+        return columns
+
+    def _texts(self, cells: list[str], *, numbers: bool) -> NDArray[Any]:
+        """Return cells as text, or as numbers where they are and `numbers` is true, with None for missing ones."""
+        texts: list[Any] = [None if is_missing_text(cell) else cell.strip() for cell in cells]
+        if numbers:
+            parsed = (None if cell is None else self._format.parse(cell) for cell in texts)
+            texts = [cell if number is None else number for cell, number in zip(texts, parsed, strict=True)]
+        found = np.empty(len(texts), dtype=object)
+        found[:] = texts
+        return found
 
 
 class ParquetTable(Table):
@@ -278,7 +300,7 @@ class ParquetTable(Table):
         self.numeric = [kind.startswith((*_NUMBERS, "bool")) for kind in kinds]
 
     def _read(
-        self, chosen: Sequence[str], names: str | None
+        self, chosen: Sequence[str], names: str | None, types: Mapping[str, CellType]
     ) -> Iterator[tuple[dict[str, NDArray[Any]], list[str] | None]]:
         wanted = list(dict.fromkeys([*chosen, *([] if names is None else [names])]))
         for batch in self._dataset.to_batches(columns=wanted, batch_size=_CHUNK_ROWS):
@@ -311,10 +333,6 @@ def open_table(
     if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
         return ParquetTable(path)
     return CsvTable(path, delimiter=delimiter, decimal=decimal, header=header, known=known)
-
-
-def _is_missing(cell: str) -> bool:
-    return cell.strip().lower() in _MISSING
 
 
 def _mostly(flags: list[bool]) -> bool:

@@ -5,8 +5,13 @@ and a data frame with the same cells give the same columns.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
+
+from evlearn.utils.typing import FloatArray
 
 #: Text that denotes a missing value, in lower case.
 MISSING_TOKENS = frozenset({"", "?", "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "none"})
@@ -44,6 +49,30 @@ class NumberFormat:
         if self.thousands is not None:
             cell = cell.replace(self.thousands, "")
         return float(cell.replace(self.decimal, "."))
+
+    def parse_all(self, cells: Sequence[str | None]) -> tuple[FloatArray, int | None]:
+        """Return the numbers written in `cells`, and the position of the first cell that is not a number.
+
+        Missing cells (None or a missing-value token) are NaN. The position is None if all other cells are numbers.
+        """
+        texts = [cell or "" for cell in cells]
+        characters = "\n".join(texts).encode("ascii", "replace")
+        if not characters.translate(None, f"0123456789eE+- {self.decimal}\n".encode("ascii", "replace")):
+            # Neither underscores nor words, so that `float` reads the same numbers as `parse`, but faster.
+            points = texts if self.decimal == "." else [cell.replace(self.decimal, ".") for cell in texts]
+            try:
+                filled = [cell or "nan" for cell in points] if "" in points else points
+                return np.array(filled, dtype=np.float64), None
+            except ValueError:
+                pass
+        numbers = np.full(len(texts), np.nan)
+        for k, cell in enumerate(texts):
+            number = self.parse(cell)
+            if number is not None:
+                numbers[k] = number
+            elif not is_missing_text(cell):
+                return numbers, k
+        return numbers, None
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
