@@ -74,9 +74,9 @@ def test_after_a_kill_the_next_start_takes_the_copy_goes_on_and_leaves_nothing(n
     fit.send_signal(getattr(signal, name))
     fit.communicate()
     assert (tmp_path / "fit.state").exists()
-    assert len(list(tmp_path.glob("evlearn-*.rows"))) == 1
+    assert len(list(tmp_path.glob(".evlearn-*.rows"))) == 1
     for one in ("masses.npy", "fit.state"):  # as if it had been killed while it wrote these
-        (tmp_path / f".{one}.0123456789ab").touch()
+        (tmp_path / f".{one}.evlearn-0123456789abcdef").touch()
     told = start(table, tmp_path, "no").communicate()[0]
     assert "copied" not in told, "the copy was there, as whole as when it was left"
     assert told.splitlines()[-1] == expected.splitlines()[-1]
@@ -95,16 +95,45 @@ def test_files_of_the_living_are_not_swept(tmp_path):
 
 
 def test_files_of_the_dead_are_swept_whatever_they_hold(tmp_path):
-    for name in ("evlearn-abc.rows", "evlearn-0123456789abcdef-x.rows"):
+    for name in (".evlearn-0123456789abcdef.rows", ".evlearn-0123456789abcdef-fedcba9876543210.rows"):
         (tmp_path / name).write_bytes(b"1234")
     (tmp_path / "others.rows").touch()
     Scratch(tmp_path).close()
     assert os.listdir(tmp_path) == ["others.rows"]
 
 
+def test_files_of_the_user_are_not_swept(tmp_path):
+    names = [
+        "evlearn-survey-2024.rows",
+        "evlearn-0123456789abcdef.rows",
+        ".evlearn-survey.rows",
+        ".evlearn-0123456789abcdef.rows.bak",
+        ".evlearn-0123456789ABCDEF.rows",
+        ".m.npy.202411180510",  # a backup with a time in its name
+        ".m.npy.evlearn-2024",
+        ".other.npy.evlearn-0123456789abcdef",
+    ]
+    for name in names:
+        (tmp_path / name).write_text("mine")
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / ".evlearn-0000000000000000.rows").symlink_to("mine")
+    open_rows(iter([np.eye(3)]), folder=tmp_path).close()
+    ECM(2, random_state=0).fit(np.eye(9)).predict_mass(np.eye(9), out=tmp_path / "m.npy")
+    left = {one.name for one in tmp_path.iterdir()}
+    assert left == {*names, "mine", ".evlearn-0000000000000000.rows", "m.npy"}
+
+
+def test_files_of_other_users_are_not_swept(tmp_path, monkeypatch):
+    path = tmp_path / ".evlearn-0123456789abcdef.rows"
+    path.touch()
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1, raising=False)
+    Scratch(tmp_path).close()
+    assert path.exists()
+
+
 def test_a_copy_is_taken_again_only_if_it_is_whole_and_of_the_same_files(table, tmp_path):
     with open_rows(table, folder=tmp_path) as rows:
-        (made,) = tmp_path.glob("evlearn-*.rows")
+        (made,) = tmp_path.glob(".evlearn-*.rows")
         kept = tmp_path / "kept"
         shutil.copy(made, kept)
         expected = rows.take(np.arange(len(rows)))
@@ -124,9 +153,9 @@ def test_a_copy_is_taken_again_only_if_it_is_whole_and_of_the_same_files(table, 
 
 
 def test_temporary_results_of_the_dead_are_swept(tmp_path):
-    (tmp_path / ".m.json.0123456789ab").touch()
-    (tmp_path / ".m.parquet.0123456789ab").mkdir()
-    (tmp_path / ".m.parquet.0123456789ab" / "part-0.parquet").touch()
+    (tmp_path / ".m.json.evlearn-0123456789abcdef").touch()
+    (tmp_path / ".m.parquet.evlearn-0123456789abcdef").mkdir()
+    (tmp_path / ".m.parquet.evlearn-0123456789abcdef" / "part-0.parquet").touch()
     living = make_temporary(tmp_path / "m.json")
     with replacing(tmp_path / "m.json") as file:
         file.write(b"{}")
@@ -166,8 +195,9 @@ def test_a_cluster_that_stands_still_is_not_waited_for_in_silence(table, monkeyp
     monkeypatch.setattr(cluster, "_PATIENCE", 1)
     with LocalCluster(n_workers=0, dashboard_address=None) as nobody, Client(nobody):
         for data in (table, dd.from_pandas(pd.read_parquet(table), npartitions=2)):
-            with pytest.raises(RuntimeError, match=r"done nothing for .* seconds: it has no workers"):
+            with pytest.raises(RuntimeError, match=r"done nothing for .*: it has no workers. Start") as caught:
                 ECM(3).fit(data)
+            assert "paused" not in str(caught.value)
     assert "Waiting for the Dask cluster: no result for" in caplog.text
 
 

@@ -90,11 +90,15 @@ class Cluster:
                 workers = self._states()
             standing = workers.keys() <= {"paused"}
             if idle >= _PATIENCE and standing:
-                told = f"its workers are {_listed(workers)}" if workers else "it has no workers"
+                reason = "it has no workers. Start workers, or close the client to compute without the cluster."
+                if workers:
+                    reason = (
+                        f"its workers are {_listed(workers)}. A paused worker has used up its memory: give the "
+                        "workers more memory, or the data in smaller parts."
+                    )
                 raise RuntimeError(
-                    f"the Dask cluster has done nothing for {idle} seconds: {told}. A paused worker has used up "
-                    "its memory: give the workers more of it, or the data in smaller parts. With checkpoint=... a "
-                    "fit goes on where it was."
+                    f"the Dask cluster has done nothing for {idle} seconds: {reason} With checkpoint=... a fit is "
+                    "resumed where it was."
                 )
             # A pass over large blocks may well take longer than a look.
             logging.getLogger("evlearn").log(

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import re
+import secrets
 import shutil
 import tempfile
 import weakref
@@ -14,7 +16,10 @@ from typing import Any
 import numpy as np
 
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.leftovers import hold, remove, sweep
+from evlearn.utils.leftovers import hold, let_go, remove, sweep
+
+#: Names of temporary files: the identity of the content, if it is known, and a random part.
+_NAME = re.compile(r"\.evlearn-(?:([0-9a-f]{16})-)?[0-9a-f]{16}\.rows")
 
 
 @dataclass(frozen=True)
@@ -76,14 +81,13 @@ class Scratch:
     def __init__(self, folder: str | os.PathLike[str] | None, n_bytes: int = 0, identity: str = "") -> None:
         if folder is not None and not Path(folder).is_dir():
             raise FileNotFoundError(f"folder {str(folder)!r} does not exist; make it first.")
-        self._folder, self._n_bytes = str(folder or tempfile.gettempdir()), n_bytes
-        prefix = f"evlearn-{identity}-" if identity else "evlearn-"
-        left = self._left(prefix) if identity else None
+        self._folder, self._n_bytes = os.path.abspath(folder or tempfile.gettempdir()), n_bytes
+        left = self._left(identity) if identity else None
         self.whole = left is not None
-        sweep(self._folder, "evlearn-*.rows")
+        sweep(self._folder, _NAME)
         if left is None:
             check_room(self._folder, n_bytes)
-        self.path = left or _make(self._folder, prefix)
+        self.path = left or _make(self._folder, identity)
         self._finalizer = weakref.finalize(self, _remove, self.path, os.getpid())
 
     @contextmanager
@@ -100,10 +104,17 @@ class Scratch:
         """Remove the file now."""
         self._finalizer()
 
-    def _left(self, prefix: str) -> str | None:
-        for path in map(str, Path(self._folder).glob(f"{prefix}*.rows")):
-            if os.path.getsize(path) == self._n_bytes + 1 and hold(path, surely=True):
-                return path
+    def _left(self, identity: str) -> str | None:
+        """Return the complete file that a killed process has left for this content, or None."""
+        for name in os.listdir(self._folder):
+            match = _NAME.fullmatch(name)
+            if match is None or match[1] != identity:
+                continue
+            path = os.path.join(self._folder, name)
+            if hold(path, surely=True):
+                if os.path.getsize(path) == self._n_bytes + 1:
+                    return path
+                let_go(path)
         return None
 
 
@@ -150,10 +161,14 @@ def spill(array: Any, folder: str | os.PathLike[str] | None) -> tuple[Scratch, M
     return scratch, MappedFile(scratch.path, array.dtype.str, array.shape)
 
 
-def _make(folder: str, prefix: str) -> str:
+def _make(folder: str, identity: str) -> str:
     while True:
-        handle, path = tempfile.mkstemp(prefix=prefix, suffix=".rows", dir=folder)
-        os.close(handle)
+        name = f".evlearn-{identity}{'-' if identity else ''}{secrets.token_hex(8)}.rows"
+        path = os.path.join(folder, name)
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            continue
         if hold(path):  # or somebody has swept it already
             return path
 

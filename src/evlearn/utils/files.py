@@ -1,11 +1,11 @@
 """Files that are whole or not there."""
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from glob import escape
 from io import BytesIO
 from pathlib import Path
 from typing import IO, overload
@@ -40,7 +40,7 @@ def replacing(path: str | os.PathLike[str] | Place) -> Iterator[IO[bytes]]:
 
 def sweep_beside(path: Path) -> None:
     """Remove what killed processes have left of a file that should have taken this name."""
-    sweep(path.parent, f".{escape(path.name)}.{'[0-9a-f]' * 12}")
+    sweep(path.parent, re.compile(rf"\.{re.escape(path.name)}\.evlearn-[0-9a-f]{{16}}"))
 
 
 def make_temporary(path: Path, *, folder: bool = False) -> str:
@@ -51,7 +51,7 @@ def make_temporary(path: Path, *, folder: bool = False) -> str:
     """
     sweep_beside(path)
     while True:
-        temporary = str(path.with_name(f".{path.name}.{secrets.token_hex(6)}"))
+        temporary = str(path.with_name(f".{path.name}.evlearn-{secrets.token_hex(8)}"))
         try:
             if folder:
                 os.mkdir(temporary)

@@ -5,6 +5,7 @@ process, and whoever makes the next temporary file there removes those that nobo
 """
 
 import os
+import re
 import shutil
 from importlib import import_module
 from pathlib import Path
@@ -53,14 +54,34 @@ def remove(path: str) -> None:
         Path(path).unlink(missing_ok=True)
 
 
-def sweep(folder: str | os.PathLike[str], pattern: str) -> None:
-    """Remove what processes have left that live no longer."""
-    for path in map(str, Path(folder).glob(pattern)):
+def sweep(folder: str | os.PathLike[str], pattern: re.Pattern[str]) -> None:
+    """Remove the temporary files and folders that processes of this user have left and that nobody holds.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder to clean up.
+    pattern : re.Pattern
+        The names of our temporary files. It must match the whole name and must be specific: a user's file with
+        such a name would be removed.
+    """
+    with os.scandir(os.path.abspath(folder)) as entries:
+        paths = [entry.path for entry in entries if pattern.fullmatch(entry.name) and _is_own(entry)]
+    for path in paths:
         if path not in _HELD and hold(path, surely=True):
             try:
                 remove(path)
             except OSError:
                 let_go(path)  # somebody else's, or in use
+
+
+def _is_own(entry: os.DirEntry[str]) -> bool:
+    """Return True if an entry of a folder belongs to this user and is not a link, which we never make."""
+    try:
+        owner = entry.stat(follow_symlinks=False).st_uid
+    except FileNotFoundError:  # removed meanwhile
+        return False
+    return not entry.is_symlink() and (not hasattr(os, "geteuid") or owner == os.geteuid())
 
 
 def _locked(path: str) -> int | None:
