@@ -2,6 +2,7 @@
 
 import pickle
 
+import dask
 import dask.dataframe as dd
 import distributed
 import joblib
@@ -11,7 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.preprocessing import StandardScaler
 
+import evlearn
 from evlearn.blocks import open_rows
 from evlearn.cluster import BPEC, ECM
 
@@ -106,6 +109,137 @@ def test_keys_of_dictionaries_and_of_other_sizes_are_read_as_plain_columns(tmp_p
         keys = rows.keys.read(1, 5)
     assert keys.to_pydict() == {"id": [6, 7, 5, 6], "name": ["same", None, "n1", "same"]}
     assert keys.schema.types == [pa.int64(), pa.string()]
+
+
+@pytest.mark.parametrize("key", ["cluster", ["id", "cluster"]])
+def test_a_key_with_the_name_of_a_result_is_refused_before_the_pass(key, tmp_path):
+    frame = FRAME[["x", "y", "id"]].assign(cluster=FRAME["label"])
+    model = ECM(n_clusters=2, random_state=0).fit(frame[["x", "y"]])
+    for kind in ("folder", "pandas"):
+        with open_rows(KINDS[kind](frame, tmp_path), columns=["x", "y"], key=key) as rows:
+            with pytest.raises(ValueError, match=r"key='cluster' is the name of a column of the result.*rename"):
+                model.predict(rows, out=tmp_path / "clusters.parquet")
+            assert not list(tmp_path.glob("*clusters*"))
+            model.predict(rows, out=tmp_path / f"{kind}.npy")
+            masses = model.predict_mass(rows.through(StandardScaler().fit(X)), out=tmp_path / f"{kind}.parquet")
+            assert "cluster" in pq.read_table(masses).column_names
+
+
+def test_a_key_with_the_name_of_a_focal_set_is_refused_before_the_fit(tmp_path):
+    frame = FRAME[["x", "y"]].assign(**{"{0}": FRAME["label"]})
+    model = ECM(n_clusters=2, random_state=0, masses_file=tmp_path / "m.parquet")
+    events = []
+    with open_rows(frame, key="{0}") as rows, evlearn.watching(events.append):
+        with pytest.raises(ValueError, match=r"key='\{0\}' is the name of a column of the result"):
+            model.fit(rows)
+        assert not events
+        masses = model.set_params(masses_file=None).fit(rows)
+        with pytest.raises(ValueError, match=r"key='\{0\}' is the name"):
+            masses.predict_mass(rows, out=tmp_path / "m.parquet")
+        assert model.set_params(masses_file=tmp_path / "m.npy").fit(rows).masses_.shape[0] == N
+    assert [one.name for one in tmp_path.iterdir()] == ["m.npy"]
+
+
+def chunks_of_keys(*columns):
+    for column in columns:
+        yield pa.table({"id": column, "x": np.arange(float(len(column)))})
+
+
+@pytest.mark.parametrize(
+    ("columns", "kind"),
+    [
+        ([pa.array([1, 2], pa.int32()), pa.array([2**40], pa.int64())], pa.int64()),
+        ([pa.array([None, None], pa.null()), pa.array(["a", None])], pa.string()),
+        ([pa.array(["a"]), pa.array([None], pa.null()), pa.array(["b"])], pa.string()),
+        ([pa.array([1], pa.int16()), pa.array([2], pa.int32()), pa.array([0.5])], pa.float64()),
+        ([pa.array(["a"]).dictionary_encode(), pa.array(["b"])], pa.string()),
+        ([pa.array([[1, 2], None]), pa.array([[3]])], pa.list_(pa.int64())),
+    ],
+    ids=["wider", "null first", "null later", "twice wider", "dictionary", "lists"],
+)
+def test_keys_of_later_chunks_may_need_a_wider_type(columns, kind, tmp_path):
+    expected = [one for column in columns for one in column.to_pylist()]
+    with open_rows(chunks_of_keys(*columns), key="id", folder=tmp_path) as rows:
+        keys = rows.keys.read(0, len(expected))
+        assert keys.schema.field("id").type == kind
+        assert keys["id"].to_pylist() == expected
+        assert rows.keys.read(1, 2)["id"].to_pylist() == expected[1:2]
+    assert not list(tmp_path.iterdir())
+    table = pa.table({"id": columns[-1], "x": np.arange(float(len(columns[-1])))})
+    with open_rows(table, key="id") as rows:  # also of a table in memory
+        assert rows.keys.read(0, len(table))["id"].to_pylist() == columns[-1].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ([[1, 2], ["a"]], r"key column 'id' holds string in the chunk of X after 2 rows and int64 in the 2 rows"),
+        ([[2**60 + 1], [0.5]], r"key column 'id' of .*X cannot be converted to double"),
+    ],
+)
+def test_keys_of_later_chunks_that_do_not_fit_are_named(columns, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        open_rows(chunks_of_keys(*map(pa.array, columns)), key="id", folder=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_keys_of_different_types_in_files_are_named(tmp_path):
+    for number, column in enumerate([[1, 2], ["a"]]):
+        pq.write_table(next(chunks_of_keys(pa.array(column))), tmp_path / f"{number}.parquet")
+    with pytest.raises(ValueError, match=r"key column 'id' holds string in 1.parquet and int64 in 0.parquet"):
+        open_rows(tmp_path, key="id")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+@pytest.mark.xdist_group("a cluster of processes")
+def test_keys_of_files_and_frames_are_the_same_with_a_cluster_as_without(tmp_path):
+    (tmp_path / "t").mkdir()
+    kinds = [(pa.int32(), 0), (pa.int64(), 2**40), (pa.int64(), 2**41)]
+    for number, (kind, first) in enumerate(kinds):
+        ids = pa.array(first + np.arange(300), kind)
+        notes = pa.array([f"note {k}" for k in range(300)] if number == 1 else [None] * 300, pa.string())
+        columns = {"id": ids, "note": notes, "x": X[:300, 0], "y": X[:300, 1]}
+        pq.write_table(pa.table(columns), tmp_path / "t" / f"{number}.parquet", row_group_size=100)
+    whole = pa.concat_tables(
+        [pq.read_table(one) for one in sorted((tmp_path / "t").iterdir())], promote_options="permissive"
+    )
+    # Objects, whose type is known only in each partition.
+    frame = whole.to_pandas().assign(note=lambda own: own["note"].astype(object))
+    model = ECM(n_clusters=2, random_state=0).fit(X)
+
+    def results(source, folder, **options):
+        with open_rows(source, columns=["x", "y"], key=["id", "note"], **options) as rows:
+            table = pq.read_table(model.predict_mass(rows, out=folder / "masses.parquet"))
+        with open_rows(source, columns=["x", "y"], key="id", **options) as rows:
+            return table, model.predict_mass(rows)
+
+    (tmp_path / "alone").mkdir()
+    expected, named = results(tmp_path / "t", tmp_path / "alone")
+    assert expected.column_names[:2] == ["id", "note"]
+    assert expected.schema.types[:2] == [pa.int64(), pa.string()]
+    assert expected["id"].to_pylist() == whole["id"].to_pylist()
+    assert named.sample_names == tuple(map(str, whole["id"].to_pylist()))
+    with (
+        dask.config.set({"dataframe.convert-string": False}),
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as one,
+        distributed.Client(one),
+    ):
+        (tmp_path / "files").mkdir()
+        table, partition = results(tmp_path / "t", tmp_path / "files", block_rows=100)
+        assert table.equals(expected)
+        assert len(list((tmp_path / "files" / "masses.parquet").iterdir())) == 9
+        assert partition == named
+        (tmp_path / "frames").mkdir()
+        collection = dd.from_pandas(frame, npartitions=3, sort=False)
+        with open_rows(collection, columns=["x", "y"], key=["note", "id"]) as rows:
+            path = model.predict_mass(rows, out=tmp_path / "frames" / "masses.parquet")
+        renamed = open_rows(collection.rename(columns={"id": "cluster"}), columns=["x", "y"], key="cluster")
+        with renamed, pytest.raises(ValueError, match="key='cluster' is the name"):
+            model.predict(renamed, out=tmp_path / "c.parquet")
+        table = pq.read_table(path)
+        assert table["note"].to_pylist() == whole["note"].to_pylist()
+        assert table["id"].to_pylist() == whole["id"].to_pylist()
 
 
 # Columns that are no features

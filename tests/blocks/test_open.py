@@ -10,10 +10,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from evlearn.blocks import ArrayRows, Rows, open_rows
+from evlearn.cluster import ECM
+from evlearn.utils.reading import rows_of
 
 X = np.random.default_rng(0).normal(size=(1000, 3)) + np.array([0, 10, -5])
 NAMES = ["a", "b", "c"]
@@ -24,6 +27,10 @@ class Chunks:
 
     def __iter__(self):
         return iter(np.array_split(X, 7))
+
+
+def table_of(rows):
+    return pa.table(dict(zip(NAMES, rows.T, strict=True)))
 
 
 def parquet_file(folder):
@@ -61,6 +68,15 @@ KINDS = {
     "dask frame": lambda folder: dd.from_pandas(pd.DataFrame(X, columns=NAMES), npartitions=3),
     "list of chunks": lambda folder: np.array_split(X, 7),
     "list of frames": lambda folder: [pd.DataFrame(part, columns=NAMES) for part in np.array_split(X, 7)],
+    "pyarrow": lambda folder: table_of(X),
+    "record batch": lambda folder: table_of(X).to_batches()[0],
+    "list of polars frames": lambda folder: [pl.DataFrame(part, schema=NAMES) for part in np.array_split(X, 7)],
+    "list of pyarrow tables": lambda folder: [table_of(part) for part in np.array_split(X, 7)],
+    "list of record batches": lambda folder: table_of(X).to_batches(300),
+    "list of lazy frames": lambda folder: [
+        pl.DataFrame(part, schema=NAMES).lazy() for part in np.array_split(X, 7)
+    ],
+    "generator of tables": lambda folder: (table_of(part) for part in np.array_split(X, 7)),
     "generator": lambda folder: (part for part in np.array_split(X, 7)),
     "iterable": lambda folder: Chunks(),
 }
@@ -82,10 +98,10 @@ def test_the_same_rows_come_from_every_kind_of_data(kind, tmp_path):
         np.testing.assert_allclose(everything(rows), X, rtol=0, atol=1e-14)
         some = np.array([0, 1, 299, 300, 998])
         np.testing.assert_allclose(rows.take(some), X[some], rtol=0, atol=1e-14)
-        if kind in ("pandas", "polars", "parquet file", "parquet folder", "dask frame", "list of frames"):
-            assert list(rows.feature_names) == NAMES
+        if kind in ("array", "fortran", "memory map", "dask array", "list of chunks", "generator", "iterable"):
+            assert rows.feature_names is None
         else:
-            assert rows.feature_names is None or "name" in kind
+            assert list(rows.feature_names) == NAMES
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -243,6 +259,10 @@ def write_parts(folder, *tables):
 A = np.arange(20.0)
 
 
+def fixed_lists(size):
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.arange(20.0 * size)), size)
+
+
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
@@ -255,6 +275,55 @@ A = np.arange(20.0)
 def test_parquet_files_of_different_columns_are_refused(first, second, words, tmp_path):
     with pytest.raises(ValueError, match=words):
         open_rows(write_parts(tmp_path, first, second))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (A, [[1.0, 2.0]] * 20, "holds lists in {}, and single numbers in {}"),
+        ([[1.0, 2.0]] * 20, A, "holds single numbers in {}, and lists.* in {}"),
+        (fixed_lists(2), fixed_lists(3), "holds lists of 3 numbers in {}, and lists of 2 numbers in {}"),
+        ([[1.0, 2.0]] * 20, [[1.0]] * 20, "lists of other lengths than 2"),
+    ],
+    ids=["numbers and lists", "lists and numbers", "fixed sizes", "lengths"],
+)
+def test_columns_of_numbers_and_of_lists_are_told_apart(first, second, words, tmp_path):
+    tables = [pa.table({"x": column}) for column in (first, second)]
+    with pytest.raises(ValueError, match="column 'x' .*" + words.replace("{}", r"part-\d.parquet")):
+        open_rows(write_parts(tmp_path, *tables))
+    with pytest.raises(ValueError, match="column 'x' .*" + words.replace("{}", "the .*")):
+        open_rows(iter(tables))
+
+
+def test_later_chunks_with_more_columns_are_refused():
+    with pytest.raises(ValueError, match=r"after 20 rows has the columns \['x', 'y'\], and .* had \['x'\]"):
+        open_rows(iter([{"x": A}, {"x": A, "y": A}]))
+    with pytest.raises(ValueError, match="after 20 rows has no column 'y'"):
+        open_rows(iter([{"x": A, "y": A}, {"x": A}]))
+    with open_rows(iter([{"x": A}, {"x": A, "y": A}]), columns=["x"]) as rows:
+        assert len(rows) == 40
+
+
+def encodings():
+    numbers, ends = pa.array(A + 0.5), pa.array(np.arange(0, 21, 2), pa.int32())
+    yield numbers.dictionary_encode()
+    yield pc.run_end_encode(numbers)
+    yield pa.array([*A, None]).dictionary_encode()
+    if hasattr(pa, "ListViewArray"):
+        sizes = pa.array([2] * 10, pa.int32())
+        yield pa.ListViewArray.from_arrays(ends[:-1], sizes, numbers)
+        yield pa.LargeListViewArray.from_arrays(ends[:-1].cast(pa.int64()), sizes.cast(pa.int64()), numbers)
+
+
+@pytest.mark.parametrize("column", list(encodings()), ids=lambda column: str(column.type))
+def test_numbers_are_read_in_every_encoding_of_arrow(column):
+    if column.null_count:
+        with pytest.raises(ValueError, match=r"column 'x' has missing or infinite values: .* row 20 of X"):
+            open_rows(pa.table({"x": column}).to_reader())
+        return
+    for given in (pa.table({"x": column}).to_reader(), [pa.table({"x": column})]):
+        with open_rows(given) as rows:
+            np.testing.assert_array_equal(everything(rows).ravel(), A + 0.5)
 
 
 def test_columns_are_found_by_name_in_every_parquet_file(tmp_path):
@@ -291,6 +360,49 @@ def test_chunks_of_frames_have_the_same_columns_in_the_same_order():
         open_rows(iter([frame[:500], frame[500:][["b", "a", "c"]]]))
     with open_rows(iter([pd.DataFrame(X)])) as rows:
         assert rows.feature_names is None  # numbers are no names
+
+
+@pytest.mark.filterwarnings("ignore:the objective still changed")
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "pandas",
+        "polars",
+        "pyarrow",
+        "record batch",
+        "list of polars frames",
+        "list of pyarrow tables",
+        "list of record batches",
+        "list of lazy frames",
+        "generator of tables",
+    ],
+)
+def test_estimators_take_tables_of_every_library(kind, tmp_path):
+    expected = ECM(3, max_iter=5, random_state=0).fit(X)
+    model = ECM(3, max_iter=5, random_state=0).fit(KINDS[kind](tmp_path))
+    np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+    np.testing.assert_array_equal(model.predict(KINDS[kind](tmp_path)), expected.labels_)
+    if kind != "record batch":  # whose names scikit-learn does not read
+        assert list(model.feature_names_in_) == NAMES
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_of_text_are_named_in_tables_of_every_library(make):
+    with pytest.raises(ValueError, match=r"Column 'b' is not all numbers.*TableEncoder"):
+        ECM(2).fit(make({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]}))
+
+
+def test_columns_with_one_name_are_refused_in_arrow_tables():
+    table = pa.table([X[:, 0], X[:, 1]], names=["a", "a"])
+    for data in (table, table.to_batches()[0]):
+        with pytest.raises(ValueError, match="X has more than one column with the name 'a'"):
+            ECM(2).fit(data)
+
+
+def test_rows_are_taken_from_tables_of_every_library():
+    for table in (pd.DataFrame(X, columns=NAMES), pl.DataFrame(X, schema=NAMES), table_of(X), X):
+        some = rows_of(table, np.array([5, 3]))
+        np.testing.assert_array_equal(np.asarray(some), X[[5, 3]])
 
 
 def test_names_of_arrow_tables_are_names():

@@ -74,6 +74,19 @@ def test_tables_come_from_everywhere_with_their_keys(kind, folder, tmp_path):
     np.testing.assert_allclose(both[list(model.focal_sets_.labels)], expected)
 
 
+def test_rows_are_in_one_order_however_a_folder_is_named(tmp_path):
+    for number, name in enumerate(["a/x", "a-1/x", "a/y", "a.b/x", "b/x"]):
+        path = tmp_path / "o" / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"x": [float(number)]}), path)
+    folder = tmp_path / "o"
+    fsspec.filesystem("memory").put(str(folder), "/order", recursive=True)
+    names = [folder, folder.as_uri(), f"{folder}/*/*.parquet", f"{folder.as_uri()}/*/*.parquet", "memory://order"]
+    for name in names:
+        with open_rows(name) as rows:
+            assert rows.take(np.arange(5)).ravel().tolist() == [0, 2, 1, 3, 4], name
+
+
 @pytest.mark.parametrize("kind", SOURCES)
 def test_estimators_take_them_as_they_are(kind, folder):
     if kind in ("polars lazy", "reader"):

@@ -9,7 +9,7 @@ import numpy as np
 from evlearn.blocks.cluster import Cluster, itself
 from evlearn.blocks.rows import Function, Rows, by_block, check_finite, cut, put_rows
 from evlearn.blocks.streams import as_table
-from evlearn.blocks.tables import BATCH_ROWS, NAME_THEM, Choice, refuse_ids
+from evlearn.blocks.tables import BATCH_ROWS, NAME_THEM, Choice, cast_keys, key_schema, refuse_ids
 from evlearn.blocks.targets import Target
 
 
@@ -71,6 +71,11 @@ class DaskRows(Rows):
         self.dtype = np.dtype(self._array.dtype)
 
     @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the columns that identify the samples."""
+        return () if self._key_columns is None else tuple(self._key_columns.columns)
+
+    @property
     def n_rows(self) -> int:  # type: ignore[override]
         """The number of rows, which is not known before they are computed."""
         return int(self._starts[-1])
@@ -100,12 +105,16 @@ class DaskRows(Rows):
             for start, values in zip(self._starts[:-1].tolist(), self.map(function), strict=True):
                 target.put(start, values)
             return
-        keys = [None] * len(self._parts)
+        n, schema = len(self._parts), None
+        keys: list[Any] = [None] * n
         if self._key_columns is not None:
             keys = self._compute(self._key_columns, self._sizes)
-        n = len(self._parts)
-        functions, targets = self._cluster.shared(function, n), [target] * n
-        begun = self._cluster.start(_put, functions, self._parts, self._starts[:-1].tolist(), keys, targets)
+            # Columns of objects have another type in each partition, such as null where all keys are missing.
+            schemas = self._cluster.results(self._cluster.start(_schema, keys))
+            numbered = [(f"partition {k} of X", one) for k, one in enumerate(schemas)]
+            schema = key_schema(numbered, self.key_names)
+        functions, starts = self._cluster.shared(function, n), self._starts[:-1].tolist()
+        begun = self._cluster.start(_put, functions, self._parts, starts, keys, [schema] * n, [target] * n)
         for _ in self._cluster.results(begun):
             pass
 
@@ -242,8 +251,13 @@ def _apply(function: Function, block: Any, weights: Any) -> Any:
     return function(block, weights)
 
 
-def _put(function: Function, block: Any, start: int, keys: Any, target: Target) -> None:
-    put_rows(function, block, None if keys is None else as_table(keys), start, target)
+def _put(function: Function, block: Any, start: int, keys: Any, schema: Any, target: Target) -> None:
+    table = None if keys is None else cast_keys(as_table(keys), schema, "a partition of X")
+    put_rows(function, block, table, start, target)
+
+
+def _schema(keys: Any) -> Any:
+    return as_table(keys).schema
 
 
 def _take(block: Any, indices: Any) -> Any:

@@ -18,7 +18,7 @@ from evlearn.blocks.streams import is_stream, open_stream, open_table
 from evlearn.blocks.tables import Choice, make_choice, refuse_ids
 from evlearn.utils.progress import Count
 from evlearn.utils.typing import DataLike
-from evlearn.utils.validation import check_integer
+from evlearn.utils.validation import check_integer, column_names
 
 
 def open_rows(
@@ -42,7 +42,8 @@ def open_rows(
         Rows: an array, a memory map, a pandas or polars frame; the path or URL of a Parquet file or of a folder of
         them, a pattern such as ``"table/*.parquet"``, or a list of such; a Dask array or DataFrame; a stream of
         Arrow (a relation of DuckDB, a polars lazy frame, a dataset or reader of pyarrow); or something that
-        gives array after array, each with some of the rows.
+        gives array after array, or table after table, each with some of the rows. The first of these determines
+        the precision: single if it is in single precision.
     columns : list of str or None, default=None
         The columns that are features; None means all but `key` and `weight`. A column of lists, all of one length,
         is as many features.
@@ -111,7 +112,7 @@ def open_rows(
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"X must have rows and columns, got an array of shape {array.shape}.")
     check_finite(array)
-    names = _names_of(X)
+    names = column_names(X)
     return ArrayRows(
         array,
         feature_names=None if names is None else np.array([str(name) for name in names], dtype=object),
@@ -131,22 +132,37 @@ def is_elsewhere(X: Any) -> bool:
 
 
 def is_chunks(X: Any) -> bool:
-    """Whether X gives array after array."""
+    """Return True if X consists of several arrays or tables, each with some of the rows."""
     if isinstance(X, (list, tuple)):
-        return len(X) > 0 and (getattr(X[0], "ndim", 0) == 2 or isinstance(X[0], dict))
+        return len(X) > 0 and (_is_table(X[0]) or _n_dimensions(X[0]) == 2)
     arrays = ("__array__", "__dataframe__", "__arrow_c_stream__", "shape", "toarray")
     return (
         isinstance(X, Iterable) and not isinstance(X, (dict, set)) and not any(hasattr(X, one) for one in arrays)
     )
 
 
+def _n_dimensions(X: Any) -> int:
+    """Return the number of dimensions of an array or a table; polars and pyarrow have no `ndim`."""
+    shape = getattr(X, "shape", ())
+    return len(shape) if isinstance(shape, tuple) else 0
+
+
 def _looked_at(chunks: Any) -> tuple[Any, bool]:
-    """The same chunks, and whether they are columns by name, as batches of Ray are."""
+    """Return the same chunks, and whether they are tables whose columns are found by name.
+
+    These are batches of Ray, and tables and record batches of Arrow.
+    """
     if isinstance(chunks, (list, tuple)):
-        return chunks, isinstance(chunks[0], dict)
+        return chunks, _is_table(chunks[0])
     following = iter(chunks)
     first = list(islice(following, 1))
-    return chain(first, following), bool(first) and isinstance(first[0], dict)
+    return chain(first, following), bool(first) and _is_table(first[0])
+
+
+def _is_table(chunk: Any) -> bool:
+    return (
+        isinstance(chunk, dict) or is_stream(chunk) or hasattr(getattr(chunk, "schema", None), "pandas_metadata")
+    )
 
 
 def _open_chunks(chunks: Any, folder: str | os.PathLike[str] | None, block_rows: int | None) -> ArrayRows:
@@ -163,7 +179,7 @@ def _open_chunks(chunks: Any, folder: str | os.PathLike[str] | None, block_rows:
                     raise ValueError(
                         f"the chunks of X must be matrices of one width, got {block.shape} after {n_rows} rows."
                     )
-                names = _same_names(names, _names_of(chunk), n_rows)
+                names = _same_names(names, column_names(chunk), n_rows)
                 if width is None and len(block):
                     refuse_ids(names or [], block[:, : len(names or [])])
                     width = block.shape[1]
@@ -190,14 +206,6 @@ def _open_chunks(chunks: Any, folder: str | os.PathLike[str] | None, block_rows:
         scratch=scratch,
         block_rows=block_rows,
     )
-
-
-def _names_of(X: Any) -> list[Any] | None:
-    """The names of the columns of a frame, of pandas, polars or pyarrow."""
-    schema: Any = getattr(X, "schema", None)
-    if hasattr(schema, "pandas_metadata"):  # of pyarrow, whose `columns` are the columns themselves
-        return list(schema.names)
-    return list(X.columns) if hasattr(X, "columns") else None
 
 
 def _same_names(known: list[Any] | None, names: list[Any] | None, n_rows: int) -> list[Any] | None:

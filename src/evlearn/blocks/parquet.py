@@ -19,7 +19,7 @@ from joblib import delayed
 
 from evlearn.blocks.rows import ArrayRows
 from evlearn.blocks.scratch import MappedFile, Scratch
-from evlearn.blocks.tables import BATCH_ROWS, Choice, Keys, Layout
+from evlearn.blocks.tables import BATCH_ROWS, Choice, Keys, Layout, key_schema
 from evlearn.utils.parallel import run_tasks
 from evlearn.utils.places import Place, is_url, need_pyarrow
 from evlearn.utils.progress import Count
@@ -116,7 +116,7 @@ def list_files(X: Any, choice: Choice) -> Files:
     schemas = [(file, fragment.physical_schema) for file, fragment in zip(files, fragments, strict=True)]
     layout = Layout.of(schemas, choice, lambda names: fragments[0].head(BATCH_ROWS, columns=names))
     pieces = [piece for file, fragment in zip(files, fragments, strict=True) for piece in _pieces(file, fragment)]
-    return Files(pieces, layout, _key_schema(schemas, choice) if choice.key else None)
+    return Files(pieces, layout, key_schema(schemas, choice.key) if choice.key else None)
 
 
 def copy_files(
@@ -149,7 +149,7 @@ def copy_files(
         if keys is not None:
             for piece in files.pieces:
                 for _, batch in piece.batches(choice.key):
-                    keys.add(batch)
+                    keys.add(batch, piece.file)
             keys.finish()
     except BaseException:
         for one in made:
@@ -180,16 +180,6 @@ def _files_of(fragments: list[Any]) -> list[str]:
     return names if len(set(names)) == len(names) else [fragment.path for fragment in fragments]
 
 
-def _key_schema(schemas: list[tuple[str, Any]], choice: Choice) -> Any:
-    """The columns of the key, of types that hold what all files hold."""
-    pyarrow = need_pyarrow()
-    own = [pyarrow.schema([schema.field(name) for name in choice.key]) for _, schema in schemas]
-    try:
-        return pyarrow.unify_schemas(own, promote_options="permissive")
-    except pyarrow.ArrowException as error:
-        raise ValueError(f"the key has different types in the Parquet files: {error}") from error
-
-
 def open_dataset(path: str | os.PathLike[str]) -> Any:
     """The Parquet files of a path, as a dataset of pyarrow."""
     pyarrow = need_pyarrow()
@@ -211,7 +201,7 @@ def _local_files(path: str) -> list[str] | None:
     """The files that a path or a pattern means; None if there is no such file or folder."""
     places = [Path(path)]
     if not places[0].exists():
-        places = [Path(one) for one in sorted(glob(path, recursive=True))] if _PATTERN.search(path) else []
+        places = sorted(map(Path, glob(path, recursive=True))) if _PATTERN.search(path) else []
     if not places:
         return None
     return [str(file) for place in places for file in ([place] if place.is_file() else _files(place))]
@@ -228,7 +218,8 @@ def _remote_files(filesystem: Any, path: str) -> list[str] | None:
         return None
     folder = path[: pattern.start()].rpartition("/")[0] if pattern else path
     below = filesystem.get_file_info(select(folder, recursive=True, allow_not_found=True))
-    found = sorted(one.path for one in below if one.type == kinds.File)
+    # Folder by folder, as local paths are sorted, and not by the text of the whole path.
+    found = sorted((one.path for one in below if one.type == kinds.File), key=lambda one: PurePosixPath(one).parts)
     if pattern:
         size = len(PurePosixPath(path).parts)
         found = [one for one in found if len(PurePosixPath(one).parts) == size and PurePosixPath(one).match(path)]

@@ -19,7 +19,7 @@ from evlearn.blocks.cluster import Cluster, itself
 from evlearn.blocks.parquet import Files, Piece
 from evlearn.blocks.rows import Function, Rows, by_block, cut, put_rows
 from evlearn.blocks.scratch import MappedFile, check_room
-from evlearn.blocks.tables import Layout
+from evlearn.blocks.tables import Layout, cast_keys, sample_names
 from evlearn.blocks.targets import Target
 from evlearn.utils.chunks import task_rows
 from evlearn.utils.files import naming
@@ -39,11 +39,14 @@ class Part:
         How it becomes numbers.
     name : str
         The name of the copy on the disk of a worker.
+    key_schema : pyarrow schema or None
+        The columns that identify the samples, with types that hold the values of all files.
     """
 
     pieces: tuple[Piece, ...]
     layout: Layout
     name: str
+    key_schema: Any
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -88,11 +91,12 @@ class Part:
         )
 
     def keys(self) -> Any:
-        """The key, as a table of Arrow, read from the files."""
-        if not self.layout.choice.key:
+        """Return the key columns, read from the files, as a table of Arrow; None if there is no key."""
+        if self.key_schema is None:
             return None
-        tables = [need_pyarrow().Table.from_batches([one]) for _, _, one in self._batches(self.layout.choice.key)]
-        return need_pyarrow().concat_tables(tables, promote_options="permissive")
+        columns = self.key_schema.names
+        tables = [cast_keys(batch, self.key_schema, file) for _, (file, _), batch in self._batches(columns)]
+        return need_pyarrow().concat_tables(tables)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, int], Any]]:
         start = 0
@@ -100,6 +104,35 @@ class Part:
             for done, batch in piece.batches(columns):
                 yield start + done, (piece.file, piece.first + done), batch
             start += piece.n_rows
+
+
+class PartKeys:
+    """Key columns of Parquet files in parts, which are read when they are needed.
+
+    Parameters
+    ----------
+    rows : PartRows
+        The rows that the keys belong to.
+    schema : pyarrow schema
+        The columns.
+    """
+
+    def __init__(self, rows: "PartRows", schema: Any) -> None:
+        self._rows, self._schema = rows, schema
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self._schema.names)
+
+    def read(self, start: int, stop: int) -> Any:
+        """Return the keys of the rows from `start` to `stop` as a table of Arrow."""
+        tables = list(self._rows.run_on_parts(Part.keys))
+        return need_pyarrow().concat_tables(tables).slice(start, stop - start)
+
+    def names(self) -> list[str] | None:
+        """Return the names of all samples, or None if there is more than one key column."""
+        return sample_names(self.read(0, len(self._rows))) if len(self._schema) == 1 else None
 
 
 class PartRows(Rows):
@@ -125,16 +158,22 @@ class PartRows(Rows):
         self._token = f"evlearn-{secrets.token_hex(6)}"
         least = block_rows or task_rows(self.n_rows, self.n_features * self.dtype.itemsize)
         self._parts = [
-            Part(pieces, layout, f"{self._token}-{k}.rows")
+            Part(pieces, layout, f"{self._token}-{k}.rows", files.key_schema)
             for k, pieces in enumerate(_groups(files.pieces, least))
         ]
         self._starts = np.concatenate([[0], np.cumsum([part.shape[0] for part in self._parts])])
         self._named = layout.choice.weight is not None
+        if files.key_schema is not None:
+            self.keys = PartKeys(self, files.key_schema)
 
     @cached_property
     def weights(self) -> Any:
         """How much each sample counts, where a column says it."""
-        return np.concatenate(list(self._run(Part.weights, self._parts))) if self._named else None
+        return np.concatenate(list(self.run_on_parts(Part.weights))) if self._named else None
+
+    def run_on_parts(self, task: Function) -> Iterator[Any]:
+        """Return the results of a task for all parts, in order."""
+        return self._run(task, self._parts)
 
     def align(self, weights: Any) -> Any:
         """Weights in pieces that belong to the parts."""

@@ -57,6 +57,11 @@ class Rows(ABC):
     keys: Any = None
     weights: Any = None
 
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the columns that identify the samples."""
+        return () if self.keys is None else self.keys.column_names
+
     @abstractmethod
     def align(self, weights: ArrayLike) -> Any:
         """Bring weights to where the rows are.

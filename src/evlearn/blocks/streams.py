@@ -9,7 +9,7 @@ import numpy as np
 
 from evlearn.blocks.rows import ArrayRows
 from evlearn.blocks.scratch import MappedFile, Scratch
-from evlearn.blocks.tables import BATCH_ROWS, Choice, Keys, Layout
+from evlearn.blocks.tables import BATCH_ROWS, Choice, Keys, Layout, key_schema
 from evlearn.utils.places import need_pyarrow
 from evlearn.utils.progress import Count
 
@@ -40,17 +40,18 @@ def open_stream(
             for batch in _batches(X):
                 if batch.num_rows == 0:
                     continue
+                where = f"the chunk of X after {n_rows} rows"
                 if layout is None:
                     layout = Layout.of([("X", batch.schema)], choice, batch.select)
                     if choice.key:
-                        made.append(keys := Keys(batch.select(list(choice.key)).schema, folder))
+                        made.append(keys := Keys(key_schema([("X", batch.schema)], choice.key), folder))
                 else:
-                    layout.check(batch.schema, f"the chunk of X after {n_rows} rows")
+                    layout.check(batch.schema, where)
                 file.write(layout.numbers(batch, "X", n_rows).data)
                 if choice.weight is not None:
                     column.write(np.ascontiguousarray(layout.weights(batch, "X", n_rows), dtype="<f8").data)
                 if keys is not None:
-                    keys.add(batch)
+                    keys.add(batch, where)
                 n_rows += batch.num_rows
                 copied.reach(n_rows)
         if layout is None:
@@ -87,9 +88,8 @@ def open_table(
     if choice.weight is not None:
         weights = ArrayRows(layout.weights(table, "X", 0), folder=folder)
     if choice.key:
-        chosen = table.select(list(choice.key))
-        keys = Keys(chosen.schema, folder)
-        keys.add(chosen)
+        keys = Keys(key_schema([("X", table.schema)], choice.key), folder)
+        keys.add(table)
         keys.finish()
     return ArrayRows(
         numbers,
@@ -114,7 +114,8 @@ def _batches(X: Any) -> Iterator[Any]:
     elif hasattr(X, "iter_batches"):
         X = X.iter_batches(batch_size=BATCH_ROWS, batch_format="pyarrow")
     chunks: Iterable[Any] = X
-    yield from map(as_table, chunks)
+    for chunk in chunks:
+        yield from _batches(chunk) if is_stream(chunk) else [as_table(chunk)]
 
 
 def as_table(X: Any) -> Any:

@@ -103,7 +103,10 @@ class Layout:
                     f"the Parquet files have different columns: {columns} in {schemas[0][0]}, and {others} in "
                     f"{where}; write files with the same columns, or {NAME_THEM}."
                 )
-        kinds = [[schema.field(name).type for _, schema in schemas] for name in columns]
+        kinds = [[_plain(schema.field(name).type) for _, schema in schemas] for name in columns]
+        for name, own in zip(columns, kinds, strict=True):
+            for (where, _), kind in zip(schemas[1:], own[1:], strict=True):
+                _check_width(name, (schemas[0][0], _width_of(own[0])), (where, _width_of(kind)))
         single = all(str(_number(kind)) in ("float", "halffloat") for one in kinds for kind in one)
         if choice.columns is None:
             _refuse_ids([name for name, one in zip(columns, kinds, strict=True) if all(map(_counts, one))], first)
@@ -111,8 +114,18 @@ class Layout:
         return cls(tuple(columns), tuple(widths), np.dtype(np.float32 if single else np.float64), choice)
 
     def check(self, schema: Any, where: str) -> None:
-        """Raise unless a table has these columns, and numbers in them."""
-        _features(where, schema, replace(self.choice, columns=self.columns))
+        """Raise unless a table has these features and no others, all with numbers in them."""
+        columns = _features(where, schema, replace(self.choice, columns=self.columns))
+        if self.choice.columns is None:
+            others = _features(where, schema, self.choice)
+            if len(others) > len(columns):
+                raise ValueError(
+                    f"{where} has the columns {others}, and the rows before it had {list(columns)}; give all "
+                    f"chunks the same columns, or {NAME_THEM}."
+                )
+        for name, width in zip(self.columns, self.widths, strict=True):
+            kind = _plain(schema.field(name).type)
+            _check_width(name, ("the rows before it", width), (where, _width_of(kind)))
 
     @property
     def n_features(self) -> int:
@@ -151,34 +164,108 @@ class Layout:
         return values
 
 
+def key_schema(schemas: Sequence[tuple[str, Any]], names: Sequence[str]) -> Any:
+    """Return the schema of key columns, with types that hold the values of all tables.
+
+    Parameters
+    ----------
+    schemas : sequence of (str, pyarrow schema)
+        A name for errors and the schema of each table.
+    names : sequence of str
+        The key columns.
+
+    Returns
+    -------
+    pyarrow schema
+        The key columns. Dictionaries are replaced by the type of their values: a file of Arrow has one dictionary
+        for a column, and engines make one for each part.
+    """
+    pyarrow = need_pyarrow()
+    fields = []
+    for name in names:
+        kind: Any = None
+        for where, schema in schemas:
+            own = _plain(schema.field(name).type)
+            try:
+                both = [pyarrow.schema([(name, one)]) for one in (own if kind is None else kind, own)]
+                kind = pyarrow.unify_schemas(both, promote_options="permissive").field(name).type
+            except pyarrow.ArrowException as error:
+                raise ValueError(
+                    f"the key column {name!r} holds {own} in {where} and {kind} in {schemas[0][0]}; convert the "
+                    "column to one type."
+                ) from error
+        fields.append((name, kind))
+    return pyarrow.schema(fields)
+
+
+def cast_keys(batch: Any, schema: Any, where: str) -> Any:
+    """Return the key columns of a batch as a table of this schema."""
+    pyarrow = need_pyarrow()
+    columns = []
+    for field in schema:
+        try:
+            columns.append(batch.column(field.name).cast(field.type))
+        except pyarrow.ArrowException as error:
+            raise ValueError(
+                f"the key column {field.name!r} of {where} cannot be converted to {field.type}, the type of the "
+                f"other rows ({error}); convert the column to one type."
+            ) from error
+    return pyarrow.table(columns, schema=schema)
+
+
+def sample_names(keys: Any) -> list[str]:
+    """Return the cells of a table with 1 key column as text."""
+    return [str(one) for one in keys.column(0).to_pylist()]
+
+
 class Keys:
-    """Columns that say who the samples are, in a temporary file that all workers read by name.
+    """Columns that identify the samples, in a temporary file that all workers read by name.
 
     Parameters
     ----------
     schema : pyarrow schema
-        The columns.
+        The columns, as `key_schema` returns them.
     folder : str, path or None
         Where the file is made.
     """
 
     def __init__(self, schema: Any, folder: str | os.PathLike[str] | None) -> None:
-        pyarrow = need_pyarrow()
-        # A file of Arrow has one dictionary for a column, and engines make one for each part.
-        fields = [field.with_type(getattr(field.type, "value_type", field.type)) for field in schema]
-        self._schema = pyarrow.schema([field.with_nullable(True).remove_metadata() for field in fields])
-        self._scratch: Scratch | None = Scratch(folder)
-        self._path = self._scratch.path
-        self._writer: Any = pyarrow.ipc.new_file(self._path, self._schema)
-        self._starts = [0]
+        self._schema, self._folder = schema, folder
+        self._scratch: Scratch | None = None
+        self._writer: Any = None
+        self._begin()
 
-    def add(self, batch: Any) -> None:
-        """Write the keys of the rows that follow."""
-        pyarrow = need_pyarrow()
-        columns = [batch.column(field.name).cast(field.type) for field in self._schema]
-        for part in pyarrow.table(columns, schema=self._schema).combine_chunks().to_batches():
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self._schema.names)
+
+    def add(self, batch: Any, where: str = "X") -> None:
+        """Write the keys of the following rows; `where` names them in errors."""
+        before = f"the {self._starts[-1]} rows before it"
+        schema = key_schema([(before, self._schema), (where, batch.schema)], self._schema.names)
+        if schema != self._schema:
+            self._widen(schema)
+        for part in cast_keys(batch, schema, where).combine_chunks().to_batches():
             self._writer.write_batch(part)
             self._starts.append(self._starts[-1] + len(part))
+
+    def _begin(self) -> None:
+        self._scratch = Scratch(self._folder)
+        self._path = self._scratch.path
+        self._writer = need_pyarrow().ipc.new_file(self._path, self._schema)
+        self._starts = [0]
+
+    def _widen(self, schema: Any) -> None:
+        """Write the keys so far once more, with types that hold the following ones as well."""
+        self.finish()
+        known, scratch = self.read(0, self._starts[-1]), self._scratch
+        self._schema = schema
+        self._begin()
+        for part in known.to_batches():
+            self.add(part, "the first rows of X")
+        assert scratch is not None
+        scratch.close()
 
     def finish(self) -> "Keys":
         """Say that all keys are there."""
@@ -196,10 +283,8 @@ class Keys:
         return pyarrow.Table.from_batches(parts, self._schema).slice(start - self._starts[first], stop - start)
 
     def names(self) -> list[str] | None:
-        """The names of all samples, if one column has them."""
-        if len(self._schema) > 1:
-            return None
-        return [str(one) for one in self.read(0, self._starts[-1]).column(0).to_pylist()]
+        """Return the names of all samples, or None if there is more than one key column."""
+        return sample_names(self.read(0, self._starts[-1])) if len(self._schema) == 1 else None
 
     def close(self) -> None:
         """Remove the file."""
@@ -245,19 +330,56 @@ def _features(where: str, schema: Any, choice: Choice) -> list[str]:
         raise ValueError(f"{where} has no columns.")
     for name in [*names, *([] if choice.weight is None else [choice.weight])]:
         kind = schema.field(name).type
-        if not _is_number(_number(kind)) or (name == choice.weight and _is_list(kind)):
+        if not _is_number(_number(kind)) or (name == choice.weight and _is_list(_plain(kind))):
             raise ValueError(f"column {name!r} holds {kind} in {where}, and not numbers; {NAME_THEM}.")
     return names
 
 
+def _plain(kind: Any) -> Any:
+    """Return the type of the values of a column, whatever their encoding: plain, dictionary or run-end."""
+    types = need_pyarrow().types
+    encoded = types.is_dictionary(kind) or types.is_run_end_encoded(kind)
+    return _plain(kind.value_type) if encoded else kind
+
+
+def _is_list_view(kind: Any) -> bool:
+    types = need_pyarrow().types
+    tests = [getattr(types, name, None) for name in ("is_list_view", "is_large_list_view")]  # of pyarrow 16
+    return any(test is not None and test(kind) for test in tests)
+
+
 def _is_list(kind: Any) -> bool:
     types = need_pyarrow().types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, _is_list_view)
+    return any(test(kind) for test in tests)
 
 
 def _number(kind: Any) -> Any:
-    """The type of the numbers of a column, or of its lists."""
+    """Return the type of the numbers of a column, or of its lists."""
+    kind = _plain(kind)
     return kind.value_type if _is_list(kind) else kind
+
+
+def _width_of(kind: Any) -> int | None:
+    """Return 0 for plain numbers, the length of lists of a fixed size, and None for other lists."""
+    if not _is_list(kind):
+        return 0
+    return int(kind.list_size) if hasattr(kind, "list_size") else None
+
+
+def _check_width(name: str, first: tuple[str, int | None], other: tuple[str, int | None]) -> None:
+    """Raise if a column has numbers in one table and lists in another, or lists of another length."""
+    (where, width), (elsewhere, width_there) = first, other
+    # Lists without a fixed size are compared row by row when they are read.
+    if (width == 0) != (width_there == 0) or (width and width_there and width != width_there):
+        contents = [_contents(one) for one in (width, width_there)]
+        raise ValueError(
+            f"column {name!r} holds {contents[1]} in {elsewhere}, and {contents[0]} in {where}; give it one form."
+        )
+
+
+def _contents(width: int | None) -> str:
+    return "lists" if width is None else f"lists of {width} numbers" if width else "single numbers"
 
 
 def _is_number(kind: Any) -> bool:
@@ -271,10 +393,9 @@ def _counts(kind: Any) -> bool:
 
 
 def _width(name: str, kind: Any, first: Callable[[list[str]], Any]) -> int:
-    if not _is_list(kind):
-        return 0
-    if hasattr(kind, "list_size"):
-        return int(kind.list_size)
+    width = _width_of(kind)
+    if width is not None:
+        return width
     lists = first([name]).column(name).slice(0, 1).to_pylist()
     if not lists or not lists[0]:
         raise ValueError(
@@ -288,6 +409,10 @@ def _cells(column: Any, name: str, width: int, where: str, start: int) -> Any:
     pyarrow = need_pyarrow()
     if isinstance(column, pyarrow.ChunkedArray):
         column = column.combine_chunks()
+    if pyarrow.types.is_run_end_encoded(column.type):
+        column = pyarrow.compute.run_end_decode(column)
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     n_rows = len(column)
     if width:
         lengths = np.asarray(pyarrow.compute.list_value_length(column).fill_null(0))

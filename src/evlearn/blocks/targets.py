@@ -156,16 +156,43 @@ class UrlTarget(Target):
         Place(self._url).unlink()
 
 
-def make_target(out: str | os.PathLike[str] | None, n_rows: int, columns: Any, dtype: Any) -> Target:
-    """The target that the parameter `out` of a prediction means: columns of these names, or one of clusters."""
+def make_target(
+    out: str | os.PathLike[str] | None, n_rows: int, columns: Any, dtype: Any, key_names: Sequence[str] = ()
+) -> Target:
+    """Return the target that the parameter `out` of a prediction denotes.
+
+    Parameters
+    ----------
+    out : str, path or None
+        None for memory, or the name of a file or folder.
+    n_rows : int
+        The number of rows.
+    columns : sequence of str or None
+        The names of the columns, or None for one column of cluster numbers.
+    dtype : dtype
+        The type of the numbers.
+    key_names : sequence of str, default=()
+        The names of the columns that identify the samples, which Parquet files begin with.
+    """
     shape = (n_rows,) if columns is None else (n_rows, len(columns))
     if out is None:
         return MemoryTarget(shape, dtype)
     check_out(out)
     names = ["cluster"] if columns is None else list(columns)
+    if place_of(out).suffix == ".parquet":
+        refuse_key_names([name for name in key_names if name in names])
     if is_url(out):
         return UrlTarget(out, names)
     return NpyTarget(out, shape, dtype) if Path(out).suffix == ".npy" else ParquetTarget(out, names)
+
+
+def refuse_key_names(names: Sequence[str]) -> None:
+    """Raise if there are key columns with the names of result columns: such Parquet files cannot be read."""
+    if names:
+        raise ValueError(
+            f"key={names[0]!r} is the name of a column of the result, and Parquet files need different names; "
+            "rename the key column of X, or write to a file that ends in .npy, which has no keys."
+        )
 
 
 def _table(columns: list[str], values: Any, keys: Any) -> Any:

@@ -36,6 +36,11 @@ class ThroughRows(Rows):
         self.keys, self.weights = rows.keys, rows.weights
 
     @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the columns that identify the samples."""
+        return self._rows.key_names
+
+    @property
     def n_rows(self) -> int:  # type: ignore[override]
         """The number of rows."""
         return len(self._rows)

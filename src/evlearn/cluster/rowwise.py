@@ -1,6 +1,7 @@
 """Clusterers whose prediction is a map over rows: data of any kind and size in, results where they are wanted."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from evlearn.blocks import ArrayRows, Rows, open_rows
 from evlearn.blocks.dask_rows import DaskRows
 from evlearn.blocks.open import is_elsewhere, open_once
 from evlearn.blocks.sparse import SparseBlock, SparseRows, with_length
-from evlearn.blocks.targets import check_out, make_target
+from evlearn.blocks.targets import check_out, make_target, refuse_key_names
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.focal_families import refuse_too_many_sets
 from evlearn.cluster.gaps import GapModel
@@ -30,6 +31,8 @@ from evlearn.utils.validation import check_flag
 
 # Rows that are compared with known samples at a time.
 _BLOCK_ROWS = 256
+#: Labels of focal sets, which are the columns of masses in Parquet files.
+_LABEL = re.compile(r"∅|Ω|\{.*\}", re.DOTALL)
 _OF_TRAINING_SAMPLES = ("credal_partition_", "masses_", "labels_")
 
 
@@ -338,7 +341,7 @@ class RowwiseClusterer(EvidentialClusterer):
         if isinstance(rows, DaskRows) and out is None:
             return rows.lazy(function, columns, dtype)
         with nullcontext() if out is None else naming(out):
-            target = make_target(out, len(rows), columns, dtype)
+            target = make_target(out, len(rows), columns, dtype, rows.key_names)
             try:
                 rows.write(function, target, n_jobs=self.n_jobs)
                 return target.finish()
@@ -380,6 +383,10 @@ def _check_features(estimator: Any, rows: Rows, reset: bool) -> None:
             raise ValueError(
                 f"X was opened with weight=..., and {type(estimator).__name__} does not support weights."
             )
+        masses_file = estimator.masses_file
+        if masses_file is not None and os.fspath(masses_file).endswith(".parquet"):
+            # Before the fit, when the focal sets may not be known yet.
+            refuse_key_names([name for name in rows.key_names if _LABEL.fullmatch(name)])
         estimator.__dict__.pop("feature_names_in_", None)
         estimator.n_features_in_ = rows.n_features
         if rows.feature_names is not None:

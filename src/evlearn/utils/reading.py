@@ -8,7 +8,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
 from evlearn.utils.typing import FloatArray
-from evlearn.utils.validation import check_sparse, refuse_equal_names, refuse_sparse
+from evlearn.utils.validation import check_sparse, column_names, refuse_equal_names, refuse_sparse
 
 #: Numbers of which it is faster to look at them than to ask what kind of data they are.
 _FEW = 10_000
@@ -48,9 +48,11 @@ def read_numbers(estimator: Any, X: Any, *, reset: bool, takes_gaps: bool = Fals
 
 
 def rows_of(X: Any, rows: Any) -> Any:
-    """Some rows of an array, a frame or a list."""
+    """Return some rows of an array, a frame or a list."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
+    if hasattr(X, "schema") and hasattr(X, "take"):  # of pyarrow
+        return X.take(np.arange(len(X))[rows])
     return X[rows] if hasattr(X, "shape") else [X[int(k)] for k in rows]
 
 
@@ -86,8 +88,9 @@ def _advice(estimator: Any) -> str:
 
 def _advice_on_text(estimator: Any, X: Any) -> str:
     """Where the first text is, and what turns it into numbers."""
-    if hasattr(X, "columns"):
-        columns = [(f"Column {name!r}", X[name]) for name in X.columns]
+    names = column_names(X)
+    if names is not None:
+        columns = [(f"Column {name!r}", X[name]) for name in names]
     else:
         turned = np.atleast_2d(np.asarray(X, dtype=object)).T
         columns = [(f"Feature number {place}", one) for place, one in enumerate(turned)]

@@ -92,9 +92,17 @@ def check_sparse(name: str, matrix: Any) -> None:
         raise ValueError(f"{name} is not a valid sparse matrix: {error}.") from error
 
 
+def column_names(X: Any) -> list[Any] | None:
+    """Return the column names of a pandas, polars or pyarrow table; None if X is not a table."""
+    schema: Any = getattr(X, "schema", None)
+    if hasattr(schema, "pandas_metadata"):  # of pyarrow, whose `columns` are the columns themselves
+        return list(schema.names)
+    return list(X.columns) if hasattr(X, "columns") else None
+
+
 def refuse_equal_names(X: Any) -> None:
-    """Say which column of a frame has the name of another one."""
-    names = list(getattr(X, "columns", ()))
+    """Raise if two columns of a frame have the same name."""
+    names = column_names(X) or []
     if len(set(names)) < len(names):
         equal = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"X has more than one column with the name {equal!r}; give each a name of its own.")
