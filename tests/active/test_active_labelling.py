@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import NotFittedError
@@ -11,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evlearn.active import ActiveLabelling, LabelAnswer, StopAsking, TerminalLabeller
+from evlearn.active.label_answers import as_answer, read_label_answers, write_label_answers
 from evlearn.active.strategies import STRATEGIES
 from evlearn.classify import (
     Annotations,
@@ -148,6 +151,54 @@ def test_answers_are_kept_and_taken_up_again(tmp_path):
     assert learner_on(answers_file=path).history_ == resumed.history_
 
 
+HOSTILE = ["a|b", "a", "b", "a|b|c", "", " a", "[a]", '["a"]', "|", 'say "a", b', "line\nbreak", "Ä", "1", "null"]
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.sampled_from(HOSTILE) | st.text(max_size=4), min_size=2, max_size=6, unique=True).flatmap(
+        lambda classes: st.tuples(
+            st.just(classes),
+            st.lists(
+                st.tuples(st.lists(st.sampled_from(classes), unique=True), st.floats(0, 1)), min_size=1, max_size=8
+            ),
+        )
+    )
+)
+def test_answers_survive_the_file_whatever_the_classes_are_called(tmp_path, drawn):
+    classes, answers = tuple(drawn[0]), drawn[1]
+    history = [as_answer(sample, said, classes, sure) for sample, (said, sure) in enumerate(answers)]
+    write_label_answers(tmp_path / "answers.csv", history)
+    assert read_label_answers(tmp_path / "answers.csv", classes) == history
+
+
+def test_a_class_with_a_separator_in_its_name_is_not_taken_for_two(tmp_path):
+    path = tmp_path / "answers.csv"
+    learner = learner_on(classes=["cat", "dog", "cat|dog"], answers_file=path)
+    learner.answer(0, "cat|dog", confidence=1 / 3)
+    learner.answer(1, ["cat", "dog"])
+    assert path.read_text().splitlines()[1:] == ['0,"[""cat|dog""]",0.3333333333333333', "1,cat|dog,1.0"]
+    again = learner_on(classes=["cat", "dog", "cat|dog"], answers_file=path)
+    assert again.history_ == [LabelAnswer(0, ("cat|dog",), 1 / 3), LabelAnswer(1, ("cat", "dog"), 1.0)]
+    assert again.labels_.verdict(0.3).candidates[:2].tolist() == [[False, False, True], [True, True, False]]
+    labels = Annotations(pd.read_csv(path), classes=["cat", "dog", "cat|dog"])
+    np.testing.assert_array_equal(labels.to_partition().masses, again.labels_.masses[:2])
+
+
+def test_files_of_plain_names_stay_plain_and_older_files_can_be_read(tmp_path):
+    path = tmp_path / "answers.csv"
+    path.write_text("sample,answer,confidence\n3,0|2,1\n7,,0.5\n9,1,0.25\n")
+    learner = learner_on(answers_file=path)
+    assert learner.history_ == [
+        LabelAnswer(3, (0, 2)),
+        LabelAnswer(7, (), 0.5),
+        LabelAnswer(9, (1,), 0.25),
+    ]
+    path.write_text("sample,answer,confidence\n0,a|b,1\n1,c,1\n")
+    learner = learner_on(classes=["a|b", "c"], answers_file=path)
+    assert [one.classes for one in learner.history_] == [("a|b",), ("c",)]
+
+
 def test_what_is_no_file_of_answers_is_refused(tmp_path):
     path = tmp_path / "answers.csv"
     for text, message in {
@@ -183,6 +234,26 @@ def test_forgetting_and_the_end_of_questions():
         learner.forget(4)
 
 
+@pytest.mark.parametrize("how", ["forgotten", "corrected", "unknown"])
+def test_an_estimator_does_not_outlive_the_answers_that_it_was_fitted_to(how):
+    learner = learner_on(known={0: 0, 60: 1})
+    assert learner.estimator_.predict(X[[60]]) == 1
+    if how == "forgotten":
+        learner.forget(60)
+    else:
+        learner.answer(60, 0 if how == "corrected" else None)
+    learner.refit()
+    assert "estimator_" not in vars(learner)
+    query = learner.ask()
+    assert "one of the first" in query.why
+    learner.answer(query, oracle(query.sample))
+    learner.answer(100, 2)
+    assert sorted(learner.refit().estimator_.classes_) == [0, 1, 2]
+    fresh = learner_on(known={one.sample: one for one in learner.history_})
+    expected = fresh.estimator_.predict_mass(X).masses
+    np.testing.assert_array_equal(learner.estimator_.predict_mass(X).masses, expected)
+
+
 def test_wrong_use_is_told():
     with pytest.raises(NotFittedError, match="call start"):
         ActiveLabelling(EvidentialKNNClassifier(), [0, 1]).ask()
@@ -210,6 +281,15 @@ def test_a_person_answers_at_a_terminal(monkeypatch, capsys):
     with pytest.raises(StopAsking):
         person(80)
     assert shown == [3, 60, 70, 80]
+    replies = iter(["cat|dog", "cat|dog 0.5", "cat|type 1", "type 1", "type 1 0.25"])
+    person = TerminalLabeller(["cat", "cat|dog", "type 1"])
+    assert [person(0) for _ in range(5)] == [
+        LabelAnswer(0, ("cat|dog",)),
+        LabelAnswer(0, ("cat|dog",), 0.5),
+        LabelAnswer(0, ("cat", "type 1")),
+        LabelAnswer(0, ("type 1",)),
+        LabelAnswer(0, ("type 1",), 0.25),
+    ]
     told = capsys.readouterr().out
     assert "sepal       4.6" in told
     assert "'tulip' is not an answer" in told

@@ -1,5 +1,7 @@
 """Answers of people, read from tables of any kind, become mass functions."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -168,3 +170,138 @@ def test_wrong_choices_are_refused():
         labels.to_partition(samples=["A", "B"])
     with pytest.raises(ValueError, match="rule must be"):
         labels.to_partition(rule="yager")
+
+
+def test_the_average_uses_confidences_and_reliabilities():
+    table = {
+        "sample": ["a", "a", "b", "b"],
+        "annotator": ["Eve", "Bob", "Eve", "Bob"],
+        "answer": ["cat", "dog", "cat", "cat|dog"],
+        "confidence": [0.9, 0.6, None, 1.0],
+    }
+    labels = Annotations(table, classes=["cat", "dog", "cow"])
+    found = labels.to_partition(rule="average", reliabilities={"Eve": 0.5, "Bob": 0.8})
+    masses = dict(zip(found.focal_sets.labels, found.masses.T, strict=True))
+    np.testing.assert_allclose(masses["{cat}"], [0.9 * 0.5 / 2, 0.5 / 2])
+    np.testing.assert_allclose(masses["{dog}"], [0.6 * 0.8 / 2, 0], atol=1e-12)
+    np.testing.assert_allclose(masses["{cat,dog}"], [0, 0.8 / 2], atol=1e-12)
+    np.testing.assert_allclose(masses["Ω"], [1 - 0.225 - 0.24, 1 - 0.25 - 0.4])
+    assert found.masses.sum(axis=1) == pytest.approx([1, 1])
+
+
+def expected_looks(answers, trust, n_classes):
+    """Return the probability that each person looked, by the model of the module, from every case in turn.
+
+    Answers are tuples of the sample, the person, the confidence and the set; the prior of classes is uniform.
+    """
+
+    def cases(person, confidence, answer, truth):
+        n_sets = math.comb(n_classes, len(answer))
+        settled = (truth in answer) / math.comb(n_classes - 1, len(answer) - 1)
+        yield True, trust[person] * confidence * settled
+        yield True, trust[person] * (1 - confidence) / n_sets
+        yield False, (1 - trust[person]) / n_sets
+
+    looks = []
+    for sample, person, confidence, answer in answers:
+        joint = {True: 0.0, False: 0.0}
+        for truth in range(n_classes):
+            others = 1.0
+            for other in answers:
+                if other[0] == sample and other[1] != person:
+                    others *= sum(weight for _, weight in cases(*other[1:], truth))
+            for looked, weight in cases(person, confidence, answer, truth):
+                joint[looked] += weight * others
+        looks.append(joint[True] / (joint[True] + joint[False]))
+    return looks
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.integers(0, 2),
+            st.sampled_from([0.3, 0.7, 1.0]),
+            st.frozensets(st.integers(0, 2), min_size=1, max_size=2),
+        ),
+        min_size=1,
+        max_size=10,
+        unique_by=lambda answer: answer[:2],
+    )
+)
+def test_reliabilities_are_those_of_expectation_and_maximisation_by_hand(answers):
+    table = dict(zip(("sample", "annotator", "confidence", "answer"), zip(*answers, strict=True), strict=True))
+    trust = dict.fromkeys(table["annotator"], 0.8)
+    for _ in range(200):
+        looks, before = expected_looks(answers, trust, 3), dict(trust)
+        for person in trust:
+            own = [look for look, answer in zip(looks, answers, strict=True) if answer[1] == person]
+            trust[person] = (sum(own) + 4) / (len(own) + 5)
+        if max(abs(trust[person] - before[person]) for person in trust) < 1e-6:
+            break
+    assert Annotations(table, classes=range(3)).reliabilities() == pytest.approx(trust, abs=1e-9)
+
+
+def repeated(table, times):
+    return {name: list(cells) * times for name, cells in table.items()}
+
+
+@pytest.mark.parametrize("rule", ["dempster", "average"])
+@pytest.mark.parametrize("reliabilities", ["learned", None, {"Eve": 0.7, "Bob": 0.4}])
+def test_an_answer_that_is_repeated_by_the_same_person_counts_once(rule, reliabilities):
+    table = {
+        "sample": [*"aabbcc"],
+        "annotator": ["Eve", "Bob"] * 3,
+        "answer": ["cat", "cat", "dog", "cat|dog", "dog", "cat"],
+        "confidence": [0.9, 0.6, 0.8, 1.0, 0.5, None],
+    }
+    once, often = Annotations(table), Annotations(repeated(table, 6))
+    assert often.reliabilities() == once.reliabilities()
+    found = (one.to_partition(rule=rule, reliabilities=reliabilities) for one in (once, often))
+    np.testing.assert_array_equal(*(one.masses for one in found))
+
+
+def test_one_person_alone_learns_nothing_from_agreement_with_herself():
+    table = {"sample": ["a"] * 6, "annotator": ["Eve"] * 6, "answer": ["cat"] * 6, "confidence": [0.9] * 6}
+    labels = Annotations(table, classes=["cat", "dog"])
+    assert labels.reliabilities() == pytest.approx({"Eve": 0.8})
+    np.testing.assert_allclose(labels.to_partition().masses, [[0, 0.9, 0, 0.1]], atol=1e-12)
+
+
+def test_different_answers_of_one_person_are_one_source_their_average():
+    table = {
+        "sample": ["a"] * 5,
+        "annotator": ["Eve", "Eve", "Eve", "Bob", "Eve"],
+        "answer": ["cat", "dog", "dog", "cat", "cat"],
+        "confidence": [0.8, 0.6, 0.6, 0.5, 0.8],
+    }
+    full = FocalSets.full(2)
+    eve, bob = [0, 0.4, 0.3, 0.3], [0, 0.5, 0, 0.5]
+    labels = Annotations(table)
+    np.testing.assert_allclose(
+        labels.to_partition(reliabilities=None).masses[0], belief.dempster([eve, bob], full), atol=1e-12
+    )
+    found = labels.to_partition(reliabilities={"Eve": 0.5, "Bob": 1})
+    discounted = belief.discount(np.array(eve), full, 0.5)
+    np.testing.assert_allclose(found.masses[0], belief.dempster([discounted, bob], full), atol=1e-12)
+    average = labels.to_partition(rule="average", reliabilities=None).masses[0]
+    np.testing.assert_allclose(average, np.mean([eve, bob], axis=0), atol=1e-12)
+
+
+def test_the_order_of_rows_of_a_table_does_not_matter():
+    y, table = crowd()
+    long = pd.DataFrame(table).rename_axis("sample").reset_index().melt("sample", None, "annotator", "answer")
+    labels, shuffled = Annotations(long), Annotations(long.sample(frac=1, random_state=0))
+    assert shuffled.reliabilities() == pytest.approx(labels.reliabilities(), abs=1e-9)
+    found = shuffled.to_partition(samples=range(len(y)))
+    np.testing.assert_allclose(found.masses, labels.to_partition().masses, atol=1e-9)
+
+
+def test_names_of_classes_with_separators_are_given_in_json():
+    table = {"sample": [0, 1, 2], "answer": ['["a|b"]', '["a|b", "c"]', "c|d"]}
+    labels = Annotations(table)
+    assert labels.classes == ("a|b", "c", "d")
+    candidates = labels.to_partition().verdict().candidates
+    assert candidates.tolist() == [[True, False, False], [True, True, False], [False, True, True]]
+    assert Annotations({"sample": [0, 1], "answer": ["[low", "high]"]}).classes == ("[low", "high]")

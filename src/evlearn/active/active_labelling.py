@@ -67,7 +67,7 @@ class ActiveLabelling(CallbackSupportMixin, BaseEstimator):
     ----------
     estimator_ : estimator
         The classifier, fitted with the answers of all batches that have ended; `refit` makes that all answers.
-        There is none before two classes have been named.
+        There is none while the answers name fewer than 2 classes.
     labels_ : CredalPartition
         What is known from the answers alone, for all samples: any class where there is none.
     history_ : list of LabelAnswer
@@ -215,18 +215,25 @@ class ActiveLabelling(CallbackSupportMixin, BaseEstimator):
     def refit(self) -> "ActiveLabelling":
         """Fit the classifier with all answers so far; does nothing if it has them already.
 
+        If the answers name fewer than 2 classes, for example because others were withdrawn, there is no
+        `estimator_` afterwards.
+
         Returns
         -------
         ActiveLabelling
             The learner itself.
         """
         history = self.history_
-        if len({one.classes for one in history if len(one.classes) == 1}) < 2 or history == self._fitted_with:
+        if history == self._fitted_with:
             return self
-        told = [one.sample for one in history if one.classes]
-        labels = labels_of(history, self._classes, told)
-        self.estimator_ = clone(self._unfitted).fit(rows_of(self._X, told), labels)
-        self._partition = partition_of(self.estimator_, self._X)
+        if len({answer.classes for answer in history if len(answer.classes) == 1}) < 2:
+            self.__dict__.pop("estimator_", None)
+            self._partition = None
+        else:
+            samples = [answer.sample for answer in history if answer.classes]
+            labels = labels_of(history, self._classes, samples)
+            self.estimator_ = clone(self._unfitted).fit(rows_of(self._X, samples), labels)
+            self._partition = partition_of(self.estimator_, self._X)
         self._fitted_with = history
         return self
 

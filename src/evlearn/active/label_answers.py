@@ -1,5 +1,6 @@
 """What has been answered about the classes of samples, and the file that keeps it."""
 
+import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from evlearn.active.asking import read_lines, write_lines
 from evlearn.classify import Annotations
+from evlearn.classify.annotations import split_answer
 from evlearn.partition import CredalPartition
 from evlearn.utils.validation import check_real
 
@@ -83,8 +85,11 @@ def labels_of(answers: list[LabelAnswer], classes: tuple[Any, ...], samples: Any
 
 
 def write_label_answers(path: str | os.PathLike[str], history: list[LabelAnswer]) -> None:
-    """Write answers to a file that `Annotations` can read too, whole or not at all."""
-    lines = [[str(one.sample), _BETWEEN.join(map(str, one.classes)), f"{one.confidence:g}"] for one in history]
+    """Write answers to a file that `Annotations` can read too, whole or not at all.
+
+    Classes are written with "|" between them, or as a JSON list if the name of one of them does not allow that.
+    """
+    lines = [[str(one.sample), _as_cell(one.classes), repr(one.confidence)] for one in history]
     write_lines(path, _HEADER, lines)
 
 
@@ -94,17 +99,31 @@ def read_label_answers(path: str | os.PathLike[str], classes: tuple[Any, ...]) -
     return [_read_line(path, number, line, classes) for number, line in enumerate(lines, start=2)]
 
 
+def _as_cell(classes: tuple[Any, ...]) -> str:
+    names = [str(one) for one in classes]
+    return _BETWEEN.join(names) if all(map(_is_plain, names)) else json.dumps(names)
+
+
+def _is_plain(name: str) -> bool:
+    """Return True if a name of a class can stand between separators, and cannot be taken for a list."""
+    return bool(name) and name == name.strip() and name.isprintable() and _BETWEEN not in name and name[0] != "["
+
+
 def _read_line(path: Path, number: int, line: list[str], classes: tuple[Any, ...]) -> LabelAnswer:
     known = {str(one): one for one in classes}
     try:
-        sample, said, confidence = line
-        named = tuple(known[part] for part in said.split(_BETWEEN) if part)
-        answer = LabelAnswer(int(sample), named, float(confidence))
+        sample, cell, confidence = line
+        names = split_answer(cell, _BETWEEN)
+        if not set(names) <= set(known) and cell in known:
+            names = [cell]  # written before lists were, or by hand
+        named = {known[str(name)] for name in names}
+        answer = LabelAnswer(int(sample), tuple(one for one in classes if one in named), float(confidence))
         if answer.sample < 0 or not 0 <= answer.confidence <= 1:
             raise ValueError
         return answer
     except (ValueError, KeyError):
         raise ValueError(
             f"line {number} of {path} should be the number of a sample, classes of {list(known)} with "
-            f"{_BETWEEN!r} between them, and a confidence from 0 to 1, got {','.join(line)[:80]!r}."
+            f"{_BETWEEN!r} between them or in a JSON list, and a confidence from 0 to 1, got "
+            f"{','.join(line)[:80]!r}."
         ) from None

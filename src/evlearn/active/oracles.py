@@ -97,7 +97,8 @@ class TerminalLabeller:
     """A person who says the classes of samples at a terminal, or in the input box of a notebook.
 
     A sample is shown, then a reply is read: a class, or several with ``|`` between them, and perhaps a confidence
-    from 0 to 1, as in ``cat|dog 0.7``; ``?`` for "I do not know", ``q`` to stop. Ctrl-C and Ctrl-D stop as well.
+    from 0 to 1, as in ``cat|dog 0.7``; ``?`` for "I do not know", ``q`` to stop. Ctrl-C and Ctrl-D stop as well. A
+    reply that is the name of a class stands for that class, also if ``|`` or a number is part of it.
 
     Parameters
     ----------
@@ -150,18 +151,16 @@ def _same(reply: str) -> bool | None:
 def _label(sample: int, reply: str, known: dict[str, Any]) -> LabelAnswer | None:
     if reply == "?":
         return None
-    said, confidence = reply, 1.0
-    if said not in known and " " in said:
-        said, _, last = reply.rpartition(" ")
+    before, _, last = reply.rpartition(" ")
+    for text, number in ((reply, "1"), (before, last)):
+        names = [text.strip()] if text.strip() in known else [part.strip() for part in text.split("|")]
         with suppress(ValueError):
-            confidence = float(last)
-    named = [part.strip() for part in said.split("|")]
-    if not (set(named) <= set(known) and 0 <= confidence <= 1):
-        raise ValueError(
-            f"{reply!r} is not an answer: name one of {', '.join(known)}, or several with | between them, and "
-            "perhaps a confidence from 0 to 1; ? if you do not know, and q to stop."
-        )
-    return LabelAnswer(sample, tuple(known[one] for one in named), confidence)
+            if set(names) <= set(known) and 0 <= float(number) <= 1:
+                return LabelAnswer(sample, tuple(known[name] for name in names), float(number))
+    raise ValueError(
+        f"{reply!r} is not an answer: name one of {', '.join(known)}, or several with | between them, and "
+        "perhaps a confidence from 0 to 1; ? if you do not know, and q to stop."
+    )
 
 
 def _asked(prompt: str, understood: Callable[[str], _Reply]) -> _Reply:

@@ -6,7 +6,9 @@ Skene (1979): with the probability r a person looks, and with c what was seen se
 is any set of its size that holds the class, and otherwise any set of its size at all.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -32,7 +34,10 @@ class Annotations:
     The table is long or wide. A long one has a row for each answer, with the columns sample, annotator (if there
     are several) and answer, and perhaps confidence. Any other table is wide: a row for each sample and a column
     for each annotator. An answer is a class, or several classes of which one is right: a list, tuple or set, or
-    text such as "cat|dog". An empty cell is no answer.
+    text such as "cat|dog" or '["cat", "dog"]' (JSON, for names with "|" in them). An empty cell is no answer.
+
+    An annotator is one source, however often the answer about a sample is repeated: equal answers of an annotator
+    about a sample count once, and if they differ, the mass function of the annotator is the average of theirs.
 
     Parameters
     ----------
@@ -113,18 +118,27 @@ class Annotations:
         self.samples = _names_of(table, sample, columns, rows.samples)
         self.annotators = tuple(_sorted(set(rows.annotators)))
         people = {one: k for k, one in enumerate(self.annotators)}
-        given = [k for k, one in enumerate(said) if one]
-        self._samples: IntArray = np.array([rows.numbers[k] for k in given], dtype=np.intp)
-        self._annotators: IntArray = np.array([people[rows.annotators[k]] for k in given], dtype=np.intp)
-        self._sets: BoolArray = np.zeros((len(given), len(self.classes)), dtype=bool)
-        for place, k in enumerate(given):
-            for one in said[k]:
-                if one not in numbers:
-                    raise ValueError(
-                        f"an answer is {one!r}, which is not one of the classes {list(self.classes)}."
-                    )
-                self._sets[place, numbers[one]] = True
-        self._confidences = np.array([_as_confidence(rows.confidences[k]) for k in given])
+        unknown = [one for answer in said for one in answer if one not in numbers]
+        if unknown:
+            raise ValueError(f"an answer is {unknown[0]!r}, which is not one of the classes {list(self.classes)}.")
+        # Each different answer of a person about a sample, once.
+        answers = list(
+            dict.fromkeys(
+                (rows.numbers[k], people[rows.annotators[k]], _as_confidence(rows.confidences[k]), frozenset(one))
+                for k, one in enumerate(said)
+                if one
+            )
+        )
+        pairs: IntArray = np.array([answer[:2] for answer in answers], dtype=np.intp).reshape(-1, 2)
+        self._samples, self._annotators = pairs.T
+        self._confidences: FloatArray = np.array([answer[2] for answer in answers], dtype=np.float64)
+        self._sets: BoolArray = np.zeros((len(answers), len(self.classes)), dtype=bool)
+        for row, (_, _, _, named) in zip(self._sets, answers, strict=True):
+            row[[numbers[one] for one in named]] = True
+        # Those of a person about a sample are one source, which they share equally.
+        _, sources, sizes = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+        self._sources: IntArray = sources.reshape(-1)  # NumPy 2.0 has another shape
+        self._shares: FloatArray = 1 / sizes[self._sources]
 
     def reliabilities(self) -> dict[Any, float]:
         """How far each person can be trusted, learned from how well their answers agree with those of others.
@@ -190,17 +204,18 @@ class Annotations:
         known = looked * self._sets * (len(self.classes) / self._sets.sum(axis=1, keepdims=True))
         likelihoods = known + 1 - looked
         logs: FloatArray = np.zeros((len(self.samples), len(self.classes)))
-        np.add.at(logs, self._samples, np.log(np.maximum(likelihoods, _LEAST)))
+        np.add.at(logs, self._samples, self._shares[:, None] * np.log(np.maximum(likelihoods, _LEAST)))
         probabilities = np.exp(logs - logs.max(axis=1, keepdims=True))
         probabilities /= probabilities.sum(axis=1, keepdims=True)
         settled = (probabilities[self._samples] * known / np.maximum(likelihoods, _LEAST)).sum(axis=1)
         of_person, sure = trust[self._annotators], self._confidences
         not_settled = of_person * (1 - sure) / np.maximum(1 - of_person * sure, _LEAST)
-        sums = np.bincount(self._annotators, settled + (1 - settled) * not_settled, len(trust))
-        return np.asarray((sums + _RIGHT) / (np.bincount(self._annotators, minlength=len(trust)) + _OUT_OF))
+        right = self._shares * (settled + (1 - settled) * not_settled)
+        n_right, n_answers = (np.bincount(self._annotators, of, len(trust)) for of in (right, self._shares))
+        return np.asarray((n_right + _RIGHT) / (n_answers + _OUT_OF))
 
     def _trust(self, reliabilities: Any) -> FloatArray:
-        alone = len(np.unique(self._samples)) == len(self._samples)
+        alone = len(np.unique(self._samples)) == self._sources.max(initial=-1) + 1
         if reliabilities is None or (alone and isinstance(reliabilities, str)):
             return np.ones(len(self.annotators))
         if isinstance(reliabilities, str):
@@ -219,14 +234,19 @@ class Annotations:
         """By Dempster's rule: commonalities are multiplied, and conflict is given up."""
         inside = sets.subset_matrix().T  # B in A for each answer A and set B
         of_answers = inside[sets.positions(self._sets)] if len(trusted) else np.empty((0, len(sets)))
+        samples: IntArray = np.zeros(self._sources.max(initial=-1) + 1, dtype=np.intp)
+        samples[self._sources] = self._samples
+        excluded: FloatArray = np.zeros((len(samples), len(sets)))
+        np.add.at(excluded, self._sources, (self._shares * trusted)[:, None] * (1 - of_answers))
         logs: FloatArray = np.zeros((len(self.samples), len(sets)))
-        np.add.at(logs, self._samples, np.log(np.maximum(1 - trusted[:, None] * (1 - of_answers), _LEAST)))
+        np.add.at(logs, samples, np.log(np.maximum(1 - excluded, _LEAST)))
         return masses_of_logs(logs[:, 1:], sets)
 
     def _averaged(self, trusted: FloatArray, sets: FocalSets) -> FloatArray:
         masses: FloatArray = np.zeros((len(self.samples), len(sets)))
-        np.add.at(masses, (self._samples, sets.positions(self._sets)), trusted)
-        masses /= np.maximum(np.bincount(self._samples, minlength=len(masses)), 1)[:, None]
+        np.add.at(masses, (self._samples, sets.positions(self._sets)), self._shares * trusted)
+        n_people = np.bincount(self._samples, self._shares, len(masses))
+        masses /= np.maximum(n_people, 1)[:, None]
         masses[:, -1] += 1 - masses.sum(axis=1)
         return masses
 
@@ -321,10 +341,20 @@ def _as_list(column: Any) -> list[Any]:
     return list(column)
 
 
+def split_answer(text: str, separator: str) -> list[Any]:
+    """Return the classes that a text names: a JSON list, or names with a separator between them."""
+    if text.strip().startswith("["):
+        with suppress(ValueError):
+            names = json.loads(text)
+            if all(isinstance(name, (str, int)) for name in names):
+                return list(names)
+    return [part.strip() for part in text.split(separator) if part.strip()]
+
+
 def _as_classes(answer: Any, separator: str) -> list[Any]:
     """The classes of one answer; none if there is no answer."""
     if isinstance(answer, str):
-        return [part.strip() for part in answer.split(separator) if part.strip()]
+        return split_answer(answer, separator)
     if isinstance(answer, Iterable):
         return [_plain(one) for one in answer]
     return [] if _is_missing(answer) else [_plain(answer)]
