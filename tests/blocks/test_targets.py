@@ -5,11 +5,18 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from evlearn.active import ActiveClustering
 from evlearn.blocks.targets import MemoryTarget, make_target
-from evlearn.cluster import ECM
+from evlearn.cluster import BPEC, CCM, ECM, EVCLUS
+from evlearn.conformal import ConformalClusterer
+from evlearn.ensemble import CredalEnsemble
+from evlearn.model_selection import select_n_clusters
 
 VALUES = np.random.default_rng(0).random((1000, 4))
 COLUMNS = ["∅", "{0}", "{1}", "Ω"]
@@ -57,10 +64,113 @@ def test_a_result_that_is_not_finished_has_no_name_and_can_be_abandoned(name, tm
     assert not os.listdir(tmp_path)
 
 
-def test_a_result_does_not_replace_a_folder(tmp_path):
-    (tmp_path / "m.parquet").mkdir()
-    with pytest.raises(FileExistsError, match=r"m.parquet exists already"):
-        make_target(tmp_path / "m.parquet", len(VALUES), COLUMNS, float)
+def make_file(path):
+    path.write_text("mine")
+
+
+def make_link(path):
+    path.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("name", ["m.npy", "m.parquet"])
+@pytest.mark.parametrize("make", [make_file, os.mkdir, make_link])
+def test_a_result_replaces_nothing(name, make, tmp_path):
+    path = tmp_path / name
+    make(path)
+    before = path.lstat()
+    with pytest.raises(FileExistsError, match=rf"out: .*{name} exists already.*delete it or choose another name"):
+        make_target(path, len(VALUES), COLUMNS, float)
+    assert path.lstat() == before
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("name", ["m.npy", "m.parquet"])
+def test_a_result_does_not_replace_a_file_that_was_written_meanwhile(name, tmp_path):
+    target = make_target(tmp_path / name, len(VALUES), COLUMNS, float)
+    target.put(0, VALUES)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(FileExistsError, match="exists already"):
+        target.finish()
+    target.abandon()
+    assert os.listdir(tmp_path) == [name]
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def methods_with_files(**files):
+    yield ECM(2, random_state=0, **files)
+    yield CCM(2, random_state=0, **files)
+    yield BPEC(2, **files)
+    del files["checkpoint"]
+    yield EVCLUS(2, solver="landmark", random_state=0, **files)
+
+
+def test_the_memory_map_that_is_read_is_not_replaced(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 2)) + 9 * (np.arange(300) % 2)[:, None]
+    path = tmp_path / "x.npy"
+    np.save(path, X)
+    mapped = np.load(path, mmap_mode="r")
+    for model in methods_with_files(masses_file=path, checkpoint=None):
+        with pytest.raises(FileExistsError, match=r"masses_file: .*x.npy exists already"):
+            model.fit(mapped)
+        model.set_params(masses_file=None).fit(mapped)
+        for predict in (model.predict, model.predict_mass):
+            with pytest.raises(FileExistsError, match=r"out: .*x.npy exists already"):
+                predict(mapped, out=path)
+    np.testing.assert_array_equal(np.load(path), X)
+    assert os.listdir(tmp_path) == ["x.npy"]
+
+
+@pytest.mark.parametrize("name", ["s.npy", "s.parquet"])
+def test_a_checkpoint_is_not_the_masses_file(name, tmp_path):
+    path, X = tmp_path / name, np.random.default_rng(0).normal(size=(100, 2))
+    (tmp_path / "link").symlink_to(tmp_path)
+    for other in (path, str(path), tmp_path / "link" / name, path.as_uri()):
+        with pytest.raises(ValueError, match=rf"checkpoint='.*{name}' is also the masses_file"):
+            ECM(2, masses_file=path, checkpoint=other).fit(X)
+    assert os.listdir(tmp_path) == ["link"]
+
+
+def test_data_are_not_taken_for_a_checkpoint(tmp_path):
+    np.save(tmp_path / "x.npy", VALUES)
+    mapped, before = np.load(tmp_path / "x.npy", mmap_mode="r"), (tmp_path / "x.npy").read_bytes()
+    with pytest.raises(ValueError, match=r"checkpoint x.npy is not a state .*Choose another name"):
+        ECM(2, checkpoint=tmp_path / "x.npy").fit(mapped)
+    assert (tmp_path / "x.npy").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda model: CredalEnsemble(model, n_members=3, random_state=0),
+        lambda model: CredalEnsemble([make_pipeline(StandardScaler(), model)] * 2, random_state=0),
+        lambda model: ConformalClusterer(model, random_state=0),
+        lambda model: ActiveClustering(
+            EVCLUS(2, solver="landmark", masses_file=model.masses_file), random_state=0
+        ),
+    ],
+    ids=["ensemble", "pipelines", "conformal", "active"],
+)
+def test_estimators_inside_others_do_not_write_to_the_files_of_the_user(inner, tmp_path):
+    X = np.random.default_rng(0).normal(size=(90, 2)) + 9 * (np.arange(90) % 2)[:, None]
+    (tmp_path / "m.npy").write_text("mine")
+    (tmp_path / "state").write_text("mine")
+    model = inner(ECM(2, masses_file=tmp_path / "m.npy", checkpoint=tmp_path / "state"))
+    model.start(X) if isinstance(model, ActiveClustering) else model.fit(X)
+    assert sorted(os.listdir(tmp_path)) == ["m.npy", "state"]
+    assert {one.read_text() for one in tmp_path.iterdir()} == {"mine"}
+
+
+def test_trials_of_numbers_of_clusters_do_not_write_to_the_masses_file(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 2)) + 9 * (np.arange(300) % 3)[:, None]
+    pd.DataFrame(X, columns=["x", "y"]).to_parquet(tmp_path / "x.parquet")
+    (tmp_path / "m.npy").write_text("mine")
+    model = ECM(masses_file=tmp_path / "m.npy", random_state=0)
+    found = select_n_clusters(
+        model, tmp_path / "x.parquet", [2, 3, 4], criterion="nonspecificity", sample_size=1.0
+    )
+    assert found.best == 3
+    assert sorted(os.listdir(tmp_path)) == ["m.npy", "x.parquet"]
+    assert (tmp_path / "m.npy").read_text() == "mine"
 
 
 def test_names_of_other_kinds_and_folders_that_are_not_there_are_refused(tmp_path):

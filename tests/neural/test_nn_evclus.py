@@ -2,12 +2,14 @@
 
 import copy
 import json
+import os
 import pickle
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -438,6 +440,32 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bits(tmp_path):
             np.testing.assert_array_equal(one[name], two[name])
 
 
+def test_a_checkpoint_stays_until_the_masses_are_where_they_belong(tmp_path, monkeypatch):
+    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    path, masses, rows = tmp_path / "state", tmp_path / "m.npy", MANY[:300]
+    files = {"checkpoint": path, "masses_file": masses}
+    model = NNEVCLUS(2, solver="rmsprop", init="random", max_iter=30, patience=30, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        expected = model.fit(rows).masses_
+        epochs = []
+        with watching(lambda event: event.estimator == "NNEVCLUS" and epochs.append(event.done)):
+            with monkeypatch.context() as patch:
+                patch.setattr("evlearn.blocks.targets.NpyTarget.finish", full_disk)
+                with pytest.raises(OSError, match=r"m\.npy could not be written: no space left"):
+                    model.set_params(**files).fit(rows)
+            assert os.listdir(tmp_path) == ["state"]
+            n_epochs = len(epochs)
+            found = model.fit(rows).masses_
+    assert len(epochs) - n_epochs < n_epochs / 2, "the training was not resumed at its end"
+    np.testing.assert_array_equal(found, expected)
+    assert os.listdir(tmp_path) == ["m.npy"]
+
+
+def full_disk(target):
+    raise OSError("no space left")
+
+
 @pytest.mark.slow
 def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
@@ -510,7 +538,7 @@ def test_a_checkpoint_whose_numbers_do_not_fit_the_network_is_refused(tmp_path, 
     header["digest"] = _digest(state)
     with path.open("wb") as file:
         write_archive(file, {"header": header_array(header), **state})
-    with pytest.raises(ValueError, match=f"^checkpoint state is not a state.*{reason}.*Remove it to start anew"):
+    with pytest.raises(ValueError, match=f"^checkpoint state is not a state.*{reason}.*delete this file"):
         model.fit(rows)
 
 

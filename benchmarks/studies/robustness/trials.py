@@ -264,13 +264,16 @@ def existing_targets():
     with tempfile.TemporaryDirectory() as folder:
         npy, parquet = Path(folder, "m.npy"), Path(folder, "m.parquet")
         npy.write_text("something else")
-        expect(np.array_equal(model.predict_mass(X, out=npy).masses, model.masses_), "another result")
         parquet.mkdir()
-        try:
-            model.predict_mass(X, out=parquet)
-        except FileExistsError as error:
-            return f".npy is replaced when the new one is whole; .parquet is refused: {error}"
-    raise AssertionError("a folder was replaced")
+        for path in (npy, parquet):
+            try:
+                model.predict_mass(X, out=path)
+            except FileExistsError as error:
+                expect(path.name in str(error), f"{path.name}: {error}")
+            else:
+                raise AssertionError(f"{path.name} was replaced")
+        expect(npy.read_text() == "something else", "the file was changed")
+    return "existing files and folders are refused and stay as they are"
 
 
 def interrupted():

@@ -16,7 +16,7 @@ from evlearn.active.answers import Answer, Answers, Query, read_answers, write_a
 from evlearn.active.asking import put_questions
 from evlearn.active.strategies import STRATEGIES, most_doubtful_first
 from evlearn.cluster import CECM, EVCLUS
-from evlearn.cluster.base import with_seed
+from evlearn.cluster.base import with_seed, without_files
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
 from evlearn.utils.callbacks import CallbackSupportMixin
@@ -140,7 +140,7 @@ class ActiveClustering(CallbackSupportMixin, BaseEstimator):
         self._X = cast(Any, X)
         self._n_samples = self._X.shape[0] if hasattr(X, "shape") else len(self._X)
         self._random = check_random_state(self.random_state)
-        self._unfitted = with_seed(clone(self.estimator), self._random)
+        self._unfitted = with_seed(without_files(clone(self.estimator)), self._random)
         self._answers = Answers(PairwiseConstraints() if constraints is None else constraints)
         for answer in [] if self.answers_file is None else read_answers(self.answers_file):
             self._take(answer)

@@ -92,7 +92,8 @@ class NpyTarget(Target):
         self._file.write(start, values)
 
     def finish(self) -> Any:
-        """Say that all rows are there."""
+        """Give the file its name and return it as a memory map."""
+        _refuse_existing(self._path)  # another process may have written it meanwhile
         take_name(self._temporary, self._path)
         return np.load(self._path, mmap_mode="r")
 
@@ -106,8 +107,6 @@ class ParquetTarget(Target):
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[str]) -> None:
         self._path = check_folder(path)
-        if self._path.exists():
-            raise FileExistsError(f"{self._path.name} exists already; remove it or choose another name.")
         self._columns = list(columns)
         self._temporary = make_temporary(self._path, folder=True)
 
@@ -122,7 +121,8 @@ class ParquetTarget(Target):
         temporary.replace(Path(self._temporary, name))
 
     def finish(self) -> Any:
-        """Say that all rows are there."""
+        """Give the folder its name and return its path."""
+        _refuse_existing(self._path)
         let_go(self._temporary)
         os.rename(self._temporary, self._path)
         return self._path
@@ -207,7 +207,10 @@ def _write_table(table: Any, where: Any) -> None:
 
 
 def check_out(out: Any, name: str = "out") -> None:
-    """Raise unless `out` is None or the name of a file that results can go to; before a fit, and not after it."""
+    """Raise unless `out` is None or the name of a new file for results; before a fit, and not after it.
+
+    An existing file is never replaced: it may be the data that are read, or another result.
+    """
     if out is None:
         return
     if not isinstance(out, (str, os.PathLike)) or place_of(out).suffix not in (".npy", ".parquet"):
@@ -215,18 +218,23 @@ def check_out(out: Any, name: str = "out") -> None:
     if is_url(out):
         if place_of(out).suffix != ".parquet":
             raise ValueError(f"{name}={out!r} is a URL, where only Parquet files can go; let it end in .parquet.")
-        if place_of(out).exists():
-            raise FileExistsError(f"{name}: {out} exists already; remove it or choose another name.")
+        _refuse_existing(place_of(out), name)
         return
     path = Path(out).absolute()
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{name}: the folder of {path} does not exist; make it first.")
-    if path.suffix == ".parquet" and path.exists():
-        raise FileExistsError(f"{name}: {path.name} exists already; remove it or choose another name.")
-    if path.is_dir():
-        raise IsADirectoryError(f"{name}: {path.name} is a folder; choose another name.")
+    _refuse_existing(path, name)
     if path.suffix == ".parquet":
         need_pyarrow()
+
+
+def _refuse_existing(path: Path | Place, name: str = "out") -> None:
+    """Raise if there is a file, folder or link of this name."""
+    if path.exists() if isinstance(path, Place) else os.path.lexists(path):
+        shown = path.url if isinstance(path, Place) else path
+        raise FileExistsError(
+            f"{name}: {shown} exists already and is not replaced; delete it or choose another name."
+        )
 
 
 def _sized(path: str, dtype: Any, shape: tuple[int, ...]) -> MappedFile:

@@ -210,6 +210,19 @@ def _spread(column: FloatArray) -> float:
     return float(there.std()) if len(there) else 0.0
 
 
+def without_files(estimator: Any) -> Any:
+    """Remove the files of the user from the parameters of an estimator, or of the steps of a pipeline.
+
+    A clone that is fitted inside another estimator must not write to them, or read a checkpoint of another fit.
+    """
+    steps = estimator.named_steps if hasattr(estimator, "named_steps") else {}
+    for step in steps.values():
+        if hasattr(step, "set_params"):  # and is not "passthrough"
+            without_files(step)
+    files = {"masses_file", "checkpoint"} & estimator.get_params(deep=False).keys()
+    return estimator.set_params(**dict.fromkeys(files))
+
+
 def with_seed(estimator: Any, random: np.random.RandomState) -> Any:
     """Give an estimator, or the steps of a pipeline, a seed where it takes one and has none."""
     steps = estimator.named_steps if hasattr(estimator, "named_steps") else {}

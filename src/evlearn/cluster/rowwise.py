@@ -23,7 +23,7 @@ from evlearn.cluster.gaps import GapModel
 from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
-from evlearn.utils.files import naming
+from evlearn.utils.files import naming, same_file
 from evlearn.utils.parallel import keeping_workers, one_blas_thread
 from evlearn.utils.reading import Numbers, read_numbers
 from evlearn.utils.typing import BoolArray, DaskLike, DataLike, FloatArray, IntArray, PathLike
@@ -101,7 +101,7 @@ class RowwiseClusterer(EvidentialClusterer):
             The samples; any kind of data that `fit` accepts.
         out : str, path or None, default=None
             Where the masses go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
-            ``.parquet`` for a folder of Parquet files.
+            ``.parquet`` for a folder of Parquet files. An existing file is not replaced.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class RowwiseClusterer(EvidentialClusterer):
             The samples; any kind of data that `fit` accepts.
         out : str, path or None, default=None
             Where the cluster numbers go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
-            ``.parquet`` for a folder of Parquet files.
+            ``.parquet`` for a folder of Parquet files. An existing file is not replaced.
 
         Returns
         -------
@@ -273,9 +273,16 @@ class RowwiseClusterer(EvidentialClusterer):
     # The result
 
     def _check_masses(self) -> None:
-        """Raise unless it is clear where masses go."""
+        """Raise unless it is clear where masses go, and that no other file is lost."""
         check_flag("store_masses", self.store_masses)
         check_out(self.masses_file, "masses_file")
+        checkpoint = self.get_params(deep=False).get("checkpoint")
+        named = self.masses_file is not None and isinstance(checkpoint, (str, os.PathLike))
+        if named and same_file(checkpoint, self.masses_file):
+            raise ValueError(
+                f"checkpoint={os.fspath(checkpoint)!r} is also the masses_file, which would be deleted with the "
+                "checkpoint at the end of the fit; choose another name for one of them."
+            )
         if not self.store_masses and self.masses_file is not None:
             raise ValueError(f"give masses_file={os.fspath(self.masses_file)!r} or store_masses=False, not both.")
 

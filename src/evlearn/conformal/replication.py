@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from evlearn.cluster.base import with_seed
+from evlearn.cluster.base import with_seed, without_files
 from evlearn.conformal.p_values import nonconformity
 from evlearn.conformal.support import Speaker, best_clusters, fit_speaker, matched_columns
 from evlearn.utils.parallel import one_blas_thread
@@ -82,7 +82,7 @@ def _halves(
 
 
 def _fitted(estimator: Any, X: FloatArray, seed: int, n_neighbors: int, quiet: bool = False) -> Speaker:
-    one = with_seed(clone(estimator), np.random.RandomState(seed))
+    one = with_seed(without_files(clone(estimator)), np.random.RandomState(seed))
     # Threads add up in an order of their own, and the result is not to depend on how many there are.
     with one_blas_thread(), threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
         if quiet:  # the fit to all samples has said it

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
-from evlearn.cluster.base import read_in_memory, with_seed
+from evlearn.cluster.base import read_in_memory, with_seed, without_files
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.ensemble.combination import check_combination, choose_sets, combine
 from evlearn.ensemble.fusion import CombinationRule
@@ -236,7 +236,8 @@ class CredalEnsemble(RowwiseClusterer):
         members = [self.clusterers] * self.n_members if alone else self.clusterers
         # One after the other, so that what is drawn does not depend on the workers.
         tasks = [
-            (with_seed(clone(one), random), self._drawn(len(data), random) if alone else None) for one in members
+            (with_seed(without_files(clone(one)), random), self._drawn(len(data), random) if alone else None)
+            for one in members
         ]
         expect(len(tasks) + 1)
         found = Parallel(n_jobs=self.n_jobs)(delayed(_fitted)(one, data, rows) for one, rows in tasks)

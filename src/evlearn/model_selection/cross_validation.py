@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 
+from evlearn.cluster.base import without_files
 from evlearn.constraints import PairwiseConstraints
 from evlearn.model_selection.subsamples import is_pairwise, n_samples
 from evlearn.partition import CredalPartition, align_clusters
@@ -143,7 +144,7 @@ def _read_splits(splits: Iterable[Any], total: int) -> list[tuple[IntArray, IntA
 
 
 def _fitted(estimator: Any, data: _Data, samples: IntArray | None) -> Any:
-    return clone(estimator).fit(data.rows(samples, samples), **data.arguments(samples))
+    return without_files(clone(estimator)).fit(data.rows(samples, samples), **data.arguments(samples))
 
 
 def _judge(

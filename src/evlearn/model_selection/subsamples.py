@@ -1,6 +1,10 @@
 """Some of the samples, and an estimator fitted to it."""
 
+import os
+import shutil
+import tempfile
 import warnings
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +15,9 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from evlearn.blocks.open import is_elsewhere
+from evlearn.cluster.base import without_files
 from evlearn.exceptions import CollapseWarning
+from evlearn.utils.places import is_url
 from evlearn.utils.typing import IntArray
 from evlearn.utils.validation import check_integer, check_real
 
@@ -95,7 +101,10 @@ class Subsample:
         model = clone(self.estimator).set_params(**parameters)
         if self.reseed and "random_state" in model.get_params(deep=False):
             model.set_params(random_state=self.seed)
-        model.set_params(**dict.fromkeys(self._files & model.get_params(deep=False).keys()))
+        masses_file = model.get_params(deep=False).get("masses_file")
+        without_files(model)
+        if masses_file is not None and is_elsewhere(self.X):
+            _write_elsewhere(model, masses_file)
         try:
             with warnings.catch_warnings():
                 # Numbers are tried that are too large; that their clusters are missing is what a criterion sees.
@@ -108,11 +117,16 @@ class Subsample:
                 f"Change the estimator, or leave this number out of {', '.join(parameters)}."
             ) from error
 
-    @property
-    def _files(self) -> set[str]:
-        """Parameters that name a file of the user, which a fit to a subsample must not take for its own."""
-        # Data that are not in memory have no masses without a file.
-        return {"checkpoint"} if is_elsewhere(self.X) else {"checkpoint", "masses_file"}
+
+def _write_elsewhere(model: Any, masses_file: str | os.PathLike[str]) -> None:
+    """Let a model write its masses to a temporary file on the disk of `masses_file`, for as long as it exists.
+
+    Data that are not in memory have no masses without a file, and the file of the user is not for trials.
+    """
+    disk = None if is_url(masses_file) else os.path.dirname(os.path.abspath(masses_file))
+    folder = tempfile.mkdtemp(prefix=".evlearn-", dir=disk)
+    weakref.finalize(model, shutil.rmtree, folder, ignore_errors=True)
+    model.set_params(masses_file=os.path.join(folder, "masses.npy"))
 
 
 def draw_subsamples(

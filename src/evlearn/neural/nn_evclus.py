@@ -148,7 +148,8 @@ class NNEVCLUS(RowwiseClusterer):
         says so.
     masses_file : str, path or None, default=None
         Where the masses go: None for memory (and nowhere for data that are not in memory), or a name that ends in
-        ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet files.
+        ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet files. An existing file is not
+        replaced.
     store_masses : bool, default=True
         False: a fit keeps no masses and no labels; ask `predict` or `predict_mass`.
     checkpoint : str, path or None, default=None
@@ -409,7 +410,10 @@ class NNEVCLUS(RowwiseClusterer):
         solver = self._solver(len(rows), is_elsewhere(X))
         problem = self._pose(X, rows, self._like(solver), labels, constraints, dissimilarities, random)
         partners = self._partners(len(rows), random) if solver != "rmsprop" else None
-        train = self._in_batches if solver == "rmsprop" else partial(self._whole, partners=partners, solver=solver)
+        checkpoint = self._open_checkpoint(problem) if solver == "rmsprop" else None
+        train: Callable[..., Trace[Best]] = partial(self._in_batches, checkpoint=checkpoint)
+        if solver != "rmsprop":
+            train = partial(self._whole, partners=partners, solver=solver)
         report: Steps | None = None
         best: tuple[Trace[Best], EvidentialNetwork] | None = None
         for seed in random.randint(np.iinfo(np.int32).max, size=n_init):
@@ -433,6 +437,9 @@ class NNEVCLUS(RowwiseClusterer):
             best = train(network, problem, int(seed), report=report), network
             self._refuse_endless(problem, best[0])
         self._finish(problem, *best, random)
+        # Only once the masses are where they belong; by 1 of several processes, which the others may outrun.
+        if checkpoint is not None and not best[0].interrupted and process_number() == 0:
+            checkpoint.remove()
 
     def _refuse_endless(self, problem: Problem, trace: Trace[Best]) -> None:
         if not (np.isfinite(trace.state.objective) or trace.interrupted):
@@ -622,7 +629,13 @@ class NNEVCLUS(RowwiseClusterer):
         )
 
     def _in_batches(
-        self, network: EvidentialNetwork, problem: Problem, seed: int, *, report: Report
+        self,
+        network: EvidentialNetwork,
+        problem: Problem,
+        seed: int,
+        *,
+        checkpoint: Checkpoint | None,
+        report: Report,
     ) -> Trace[Best]:
         size = self.batch_size
         if isinstance(size, str):
@@ -637,8 +650,7 @@ class NNEVCLUS(RowwiseClusterer):
             seed=seed,
             draws=isinstance(self.network, nn.Module),
         )
-        checkpoint = self._open_checkpoint(problem)
-        trace = train_in_batches(
+        return train_in_batches(
             network,
             problem.objects,
             problem.losses,
@@ -647,9 +659,6 @@ class NNEVCLUS(RowwiseClusterer):
             checkpoint=checkpoint,
             report=report,
         )
-        if checkpoint is not None and not trace.interrupted:
-            checkpoint.remove()
-        return trace
 
     def _open_checkpoint(self, problem: Problem) -> Checkpoint | None:
         if self.checkpoint is None:

@@ -168,7 +168,7 @@ class ClusterNumberDisplay:
         ----------
         estimator : estimator
             With a parameter ``n_clusters``, of evlearn or scikit-learn, also at the end of a pipeline. Clones are
-            fitted; it is not changed. Where it has a ``masses_file``, each fit writes it again.
+            fitted; it is not changed, and its ``masses_file`` and ``checkpoint`` are not written.
         X : array-like or whatever its ``fit`` takes
             The data, or dissimilarities. An iterator can be read only once and is refused.
         n_clusters : iterable of int, default=range(2, 9)

@@ -90,7 +90,8 @@ class Checkpoint:
         self._path.unlink(missing_ok=True)
 
     def _explaining(self) -> Any:
-        return explaining(f"checkpoint {self._path.name}", "a state", "Remove it to start anew.")
+        advice = "Choose another name for the checkpoint; or delete this file, if it is an old one, to start anew."
+        return explaining(f"checkpoint {self._path.name}", "a state", advice)
 
     def _check(self, identity: dict[str, Any]) -> None:
         ours = json.loads(json.dumps(self._identity))

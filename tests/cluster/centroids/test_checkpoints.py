@@ -2,11 +2,13 @@
 
 import copy
 import json
+import os
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+import warnings
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -119,6 +121,38 @@ def test_a_checkpoint_stays_until_the_masses_are_where_they_belong(tmp_path, mon
     assert model.checkpoint.exists()
     np.testing.assert_array_equal(model.fit(X).masses_, ECM(3, random_state=0).fit(X).masses_)
     assert not model.checkpoint.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits on files are of Unix")
+@pytest.mark.parametrize("method", ["ECM", "NNEVCLUS"])
+def test_a_checkpoint_for_which_there_is_no_room_leaves_the_older_one(method, tmp_path, monkeypatch, X):
+    import resource
+
+    from evlearn.neural import NNEVCLUS
+
+    monkeypatch.setattr("evlearn.utils.checkpoints._SECONDS", 0.0)
+    options = {"solver": "rmsprop", "init": "random", "max_iter": 9, "patience": 9}
+    make = partial(cluster.ECM, tol=1e-9, init=X[:3]) if method == "ECM" else partial(NNEVCLUS, **options)
+    path, rows = tmp_path / "state", X[:1000]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill(event):
+        if event.estimator == method and event.done == 4:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = make(3, random_state=0).fit(rows)
+        try:
+            with watching(fill), pytest.raises(OSError, match=r"state could not be written: .*"):
+                make(3, random_state=0, checkpoint=path).fit(rows)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert os.listdir(tmp_path) == ["state"]
+        found = make(3, random_state=0, checkpoint=path).fit(rows)
+    np.testing.assert_array_equal(found.masses_, expected.masses_)
+    np.testing.assert_array_equal(found.objective_history_, expected.objective_history_)
+    assert not os.listdir(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -273,9 +307,7 @@ def rewritten(path, change):
 )
 def test_a_checkpoint_whose_numbers_do_not_fit_together_is_refused(stopped, X, change, reason):
     rewritten(stopped, change)
-    with pytest.raises(
-        ValueError, match=f"^checkpoint fit.checkpoint is not a state.*{reason}.*Remove it to start"
-    ):
+    with pytest.raises(ValueError, match=f"^checkpoint fit.checkpoint is not a state.*{reason}.*delete this file"):
         ECM(3, random_state=0, checkpoint=stopped).fit(X)
 
 
@@ -299,7 +331,7 @@ def test_a_checkpoint_that_is_cut_off_or_foreign_or_damaged_is_refused(stopped, 
     texts = [whole[:-1], whole[: len(whole) // 2], b"", b"hello", foreign.read_bytes(), bytes(damaged)]
     for text in texts:
         stopped.write_bytes(text)
-        with pytest.raises(ValueError, match="Remove it to start anew"):
+        with pytest.raises(ValueError, match="Choose another name for the checkpoint; or delete this file"):
             model.fit(X)
         assert stopped.read_bytes() == text
 

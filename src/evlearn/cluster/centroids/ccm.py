@@ -73,7 +73,8 @@ class CCM(OnlineClusterer):
         does not depend on it.
     masses_file : str, path or None, default=None
         Where the masses go: None for memory (and nowhere for data that are not in memory), or a name that ends in
-        ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet files.
+        ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet files. An existing file is not
+        replaced.
     store_masses : bool, default=True
         False: a fit keeps no masses and no labels; ask `predict` or `predict_mass`.
     checkpoint : str, path or None, default=None

@@ -239,7 +239,7 @@ class SECM(PrototypeClusterer):
             Who of these samples is beside whom, if their distances are to be averaged as those of the fit.
         out : str, path or None, default=None
             Where the masses go: None for memory, or a name that ends in ``.npy`` for a memory map, or in
-            ``.parquet`` for a folder of Parquet files.
+            ``.parquet`` for a folder of Parquet files. An existing file is not replaced.
 
         Returns
         -------

@@ -121,7 +121,7 @@ class EVCLUS(RowwiseClusterer):
     masses_file : str, path or None, default=None
         Where the masses of the landmark solver go: None for memory (and nowhere for data that are not in
         memory), or a name that ends in ``.npy`` for a memory map, or in ``.parquet`` for a folder of Parquet
-        files.
+        files. An existing file is not replaced.
     verbose : int, default=0
         Whether to report progress, sweep by sweep.
 
