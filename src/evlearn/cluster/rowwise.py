@@ -277,8 +277,11 @@ class RowwiseClusterer(EvidentialClusterer):
         check_flag("store_masses", self.store_masses)
         check_out(self.masses_file, "masses_file")
         checkpoint = self.get_params(deep=False).get("checkpoint")
-        named = self.masses_file is not None and isinstance(checkpoint, (str, os.PathLike))
-        if named and same_file(checkpoint, self.masses_file):
+        if (
+            self.masses_file is not None
+            and isinstance(checkpoint, (str, os.PathLike))
+            and same_file(checkpoint, self.masses_file)
+        ):
             raise ValueError(
                 f"checkpoint={os.fspath(checkpoint)!r} is also the masses_file, which would be deleted with the "
                 "checkpoint at the end of the fit; choose another name for one of them."
