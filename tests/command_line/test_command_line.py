@@ -316,7 +316,7 @@ BROKEN = {
     "": "data.csv has no rows.",
     "a,b\n": "data.csv has a line of names and no rows below it.",
     "a,a\n1,2\n": "data.csv has several columns of the name 'a'; rename them.",
-    "a,b\n1,2\n3\n": "data.csv, line 3, has 1 cells instead of 2; is ',' what separates them?",
+    "a,b\n1,2\n3\n": "data.csv, line 3, has 1 cell instead of 2, with the delimiter ','.",
     "a,b\n1,2\n3,x\n4,5\n": "data.csv, line 3: 'x' in column 'b' is not a number.",
     "a,b\n1,2\n3,inf\n4,5\n": "data.csv: column 'b' has a missing or infinite value in row 1 (counted from 0).",
     "a,b\nu,v\nw,x\n": "data.csv has no column of numbers among a, b.",
@@ -333,7 +333,9 @@ def test_a_broken_table_is_refused_with_the_place(text, tmp_path, monkeypatch, c
 def test_a_file_that_is_no_text_is_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data.csv").write_bytes(b"a,b\n1,\xff\xfe\n")
-    assert "data.csv cannot be read as CSV in UTF-8" in fails(capsys, "cluster", "data.csv", "-k", 2)
+    message = fails(capsys, "cluster", "data.csv", "-k", 2)
+    assert "data.csv, line 2: byte 0xff at position 6 is not UTF-8" in message
+    assert "--encoding cp1252" in message
     (tmp_path / "data.parquet").write_bytes(b"PAR1 and nothing else")
     assert "data.parquet cannot be read as Parquet" in fails(capsys, "cluster", "data.parquet", "-k", 2)
 

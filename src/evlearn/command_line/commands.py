@@ -143,7 +143,13 @@ def _setting(text: str) -> tuple[str, Any]:
 
 def _open(options: Namespace, progress: Progress, known: Sequence[str] = ()) -> Table:
     table = open_table(
-        options.data, delimiter=options.delimiter, decimal=options.decimal, header=options.header, known=known
+        options.data,
+        delimiter=options.delimiter,
+        decimal=options.decimal,
+        thousands=options.thousands,
+        encoding=options.encoding,
+        header=options.header,
+        known=known,
     )
     if table.remark:
         progress.say(f"evlearn: {table.remark}")

@@ -108,7 +108,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that does not know Ω
-    options = make_parser().parse_args(arguments)
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    decimal = options.decimal or ("," if options.thousands == "." else ".")
+    if options.thousands == decimal:
+        parser.error(f"--thousands {decimal} is also the decimal mark; give two different marks.")
     try:
         code = _run(options)
         sys.stdout.flush()
@@ -197,8 +201,28 @@ def _add_table_options(parser: ArgumentParser) -> Any:
         action=BooleanOptionalAction,
         help="whether line 1 of a CSV file has the names of the columns (default: detected)",
     )
-    table.add_argument("--delimiter", metavar="C", help="the separator of a CSV file (default: detected)")
-    table.add_argument("--decimal", metavar="C", default=".", help="the decimal sign of a CSV file (default: .)")
+    table.add_argument(
+        "--delimiter",
+        type=_delimiter,
+        metavar="C",
+        help="the character between the cells of a CSV file, or tab, or space (default: detected)",
+    )
+    table.add_argument(
+        "--decimal", type=_mark, metavar="C", help="the decimal mark of a CSV file (default: detected)"
+    )
+    table.add_argument(
+        "--thousands",
+        type=_mark,
+        metavar="C",
+        help="the mark between groups of 3 digits in a CSV file, as in 1.234.567 (default: none)",
+    )
+    table.add_argument(
+        "--encoding",
+        type=_encoding,
+        metavar="NAME",
+        help="the encoding of a CSV file, such as cp1252 for older files from Windows (default: UTF-8, or "
+        "UTF-16 with a byte order mark)",
+    )
     return table
 
 
@@ -241,6 +265,29 @@ def _number(text: str) -> int | str:
         return int(text)
     except ValueError:
         raise ArgumentTypeError(f"a number or the word auto is needed, not {text!r}") from None
+
+
+def _delimiter(text: str) -> str:
+    text = {"tab": "\t", "\\t": "\t", "space": " "}.get(text.lower(), text)
+    if len(text) != 1 or text in '"\r\n' or text.isalnum():
+        raise ArgumentTypeError(f"a single character is needed, such as ; or the word tab, not {text!r}")
+    return text
+
+
+def _mark(text: str) -> str:
+    if len(text) != 1 or text.isalnum() or text in '+-"\t\r\n':
+        raise ArgumentTypeError(f"a single mark is needed, such as a comma or a point, not {text!r}")
+    return text
+
+
+def _encoding(text: str) -> str:
+    try:
+        b"".decode(text)
+    except (LookupError, ValueError):
+        raise ArgumentTypeError(
+            f"{text!r} is not an encoding; examples are utf-8, utf-16, cp1252 and latin-1"
+        ) from None
+    return text
 
 
 def _level(text: str) -> float:

@@ -1,6 +1,5 @@
 """Tables in files, CSV or Parquet, as chunks of rows: columns of numbers or text, and the names of the samples."""
 
-import csv
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 
 from evlearn.belief.notation import written
 from evlearn.blocks.parquet import open_dataset
-from evlearn.utils.cells import NumberFormat, is_missing_text
+from evlearn.command_line.dialect import detect
+from evlearn.utils.cells import is_missing_text
 from evlearn.utils.typing import BoolArray, FloatArray
 
 #: The way in which a CSV file delivers a column: as numbers, as text, or as text in which numbers are numbers.
@@ -153,44 +153,51 @@ class Table(ABC):
 
 
 class CsvTable(Table):
-    """A CSV file. Whether there is a line of names, and what separates the cells, is seen from the first rows."""
+    """A CSV file. Whatever the user has not set about its format is detected from the first rows."""
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         *,
         delimiter: str | None = None,
-        decimal: str = ".",
+        decimal: str | None = None,
+        thousands: str | None = None,
+        encoding: str | None = None,
         header: bool | None = None,
         known: Sequence[str] = (),
     ) -> None:
         super().__init__(path)
-        self._format = NumberFormat(decimal)
-        self._delimiter = delimiter or self._find_delimiter()
-        rows = [row for _, row in islice(self._rows(), _SAMPLE_ROWS)]
-        if not rows:
-            raise ValueError(f"{self.path.name} has no rows.")
+        self._dialect = detect(
+            self.path, delimiter=delimiter, decimal=decimal, thousands=thousands, encoding=encoding
+        )
+        self._format = self._dialect.numbers
+        records = list(islice(self._dialect.records(), _SAMPLE_ROWS))
+        rows = [row for _, row in records]
         first, below = [cell.strip() for cell in rows[0]], rows[1:]
         if header is None and known and set(known) <= set(first):
             header = True
         self.has_names = self._sees_names(first, below) if header is None else header
+        self._dialect.check_titles(header=self.has_names)
         body = below if self.has_names else rows
         if not body:
-            raise ValueError(f"{self.path.name} has a line of names and no rows below it.")
+            raise ValueError(f"{self.path.name} has a line of names and no rows below it.{_unless_sample(header)}")
         self.columns = first if self.has_names else [f"x{k}" for k in range(len(first))]
         twice = [name for name, times in Counter(self.columns).items() if times > 1]
         if twice:
-            raise ValueError(f"{self.path.name} has several columns of the name {twice[0]!r}; rename them.")
+            problem = f"several columns of the name {twice[0]!r}" if twice[0] else "several columns without a name"
+            where = f" The names are in line {records[0][0]}."
+            raise ValueError(f"{self.path.name} has {problem}; rename them.{where}{_unless_sample(header)}")
         self.numeric = [self._holds_numbers(body, k) for k in range(len(first))]
+        self.remark = "\nevlearn: ".join([*self._dialect.remarks, *([self.remark] if self.remark else [])])
 
     def _sees_names(self, first: list[str], below: list[list[str]]) -> bool:
-        """Whether the first line has names: text where there are numbers below it, or numbers that only count."""
-        if not below or not any(self._holds_numbers(below, k) for k in range(len(first))):
-            return not all(self._is_number(cell) for cell in first)
-        columns = [k for k in range(len(first)) if self._holds_numbers(below, k)]
-        numbers = [k for k in columns if self._is_number(first[k])]
+        """Return True if the first line has names: text above numbers, or numbers that only count."""
+        columns = [k for k in range(len(first)) if below and self._holds_numbers(below, k)]
         shown = ", ".join(map(written, first[:5])) + (", ..." if len(first) > 5 else "")
-        if any(k not in numbers and not is_missing_text(first[k]) for k in columns):
+        if not columns:
+            return self._sees_names_above_text(first, below, shown)
+        numbers = [k for k in columns if self._is_number(first[k])]
+        if any(k not in numbers and _has_letter(first[k]) and not is_missing_text(first[k]) for k in columns):
             if numbers:
                 self.remark = f"{self.path.name}: line 1 ({shown}) has the names of the columns; {_NO_NAMES}"
             return True
@@ -200,6 +207,18 @@ class CsvTable(Table):
             return True
         self.remark = f"{self.path.name}: line 1 is a sample, and columns are called x0, x1, ...; {_NAMES}"
         return False
+
+    def _sees_names_above_text(self, first: list[str], below: list[list[str]], shown: str) -> bool:
+        """Return True unless the first line holds numbers only or repeats a text of the lines below it."""
+        if all(self._is_number(cell) for cell in first):
+            return False
+        texts = [(k, cell) for k, cell in enumerate(first) if not is_missing_text(cell)]
+        if any(row[k].strip() == cell for k, cell in texts for row in below):
+            self.remark = f"{self.path.name}: line 1 is a sample, and columns are called x0, x1, ...; {_NAMES}"
+            return False
+        if below:
+            self.remark = f"{self.path.name}: line 1 ({shown}) has the names of the columns; {_NO_NAMES}"
+        return True
 
     def _only_counts(self, first: list[str], below: list[list[str]], columns: list[int]) -> bool:
         """Whether numbers are years, wavelengths or the like: evenly spaced, and unlike the rows below them."""
@@ -218,43 +237,19 @@ class CsvTable(Table):
         """Mostly numbers: then a cell that is none is a mistake in the file, and not a column of text."""
         return _mostly([self._is_number(row[k]) for row in rows if len(row) > k and not is_missing_text(row[k])])
 
-    def _find_delimiter(self) -> str:
-        with self.path.open(encoding="utf-8-sig", errors="replace") as file:
-            line = file.readline()
-        found = max("\t;,|", key=line.count)
-        return found if found in line else ","
-
-    def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """The lines that are not empty, with their numbers from 1."""
-        with self.path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, delimiter=self._delimiter)
-            try:
-                for row in reader:
-                    if row:
-                        yield reader.line_num, row
-            except (csv.Error, UnicodeDecodeError) as error:
-                raise ValueError(
-                    f"{self.path.name} cannot be read as CSV in UTF-8, near line {reader.line_num + 1}: {error}."
-                ) from error
-
     def _is_number(self, cell: str) -> bool:
-        return self._format.parse(cell) is not None
+        # A column of numbers in another format is not text: it is rejected when it is read.
+        return self._dialect.is_number(cell)
 
     def _read(
         self, chosen: Sequence[str], names: str | None, types: Mapping[str, CellType]
     ) -> Iterator[tuple[dict[str, NDArray[Any]], list[str] | None]]:
-        rows = self._rows()
+        rows = self._dialect.records()
         if self.has_names:
             next(rows)
         positions = [self.columns.index(name) for name in chosen]
         named = None if names is None else self.columns.index(names)
         while chunk := list(islice(rows, _CHUNK_ROWS)):
-            for line, row in chunk:
-                if len(row) != len(self.columns):
-                    raise ValueError(
-                        f"{self.path.name}, line {line}, has {len(row)} cells instead of {len(self.columns)}; "
-                        f"is {self._delimiter!r} what separates them? If not, say so with --delimiter."
-                    )
             yield (
                 self._columns(chunk, positions, types),
                 None if named is None else [row[named] for _, row in chunk],
@@ -269,8 +264,10 @@ class CsvTable(Table):
             name, cells = self.columns[k], [row[k] for _, row in chunk]
             kind = types.get(name, "number" if self.numeric[k] else "text")
             if kind == "number":
+                self._dialect.check_numbers(k, name, cells, chunk)
                 columns[name], place = self._format.parse_all(cells)
                 if place is not None:
+                    self._dialect.check_cell(name, cells[place], chunk[place][0])
                     wrong[name] = chunk[place][0], cells[place]
             else:
                 columns[name] = self._texts(cells, numbers=kind == "code")
@@ -322,17 +319,39 @@ def open_table(
     path: str | os.PathLike[str],
     *,
     delimiter: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
     header: bool | None = None,
     known: Sequence[str] = (),
 ) -> Table:
-    """The table in a file, by its ending."""
+    """Return the table in a file: Parquet by the ending of its name, and CSV otherwise."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
     if path.is_dir() or path.suffix.lower() in (".parquet", ".pq"):
         return ParquetTable(path)
-    return CsvTable(path, delimiter=delimiter, decimal=decimal, header=header, known=known)
+    if not path.is_file():
+        raise ValueError(
+            f"{str(path)!r} is not a regular file, and tables are read more than once; save it first."
+        )
+    return CsvTable(
+        path,
+        delimiter=delimiter,
+        decimal=decimal,
+        thousands=thousands,
+        encoding=encoding,
+        header=header,
+        known=known,
+    )
+
+
+def _unless_sample(header: bool | None) -> str:
+    return " If that line is a sample, use --no-header." if header is None else ""
+
+
+def _has_letter(text: str) -> bool:
+    return any(character.isalpha() for character in text)
 
 
 def _mostly(flags: list[bool]) -> bool:
