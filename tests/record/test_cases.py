@@ -112,15 +112,38 @@ def test_the_overview_names_every_case(made):
         assert f"<{name}>`" in made["outcomes"]
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", CASES)
-def test_the_code_of_a_page_runs(name, need, capsys):
-    need(name, *(["anndata"] if name == "cells" else []))
+def blocks_of(name, language):
+    """Return the blocks of a page that have this language."""
     page = (DOCS / "case_studies" / f"{name}.rst").read_text()
-    (block,) = re.findall(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", page, flags=re.MULTILINE)
-    exec(compile(textwrap.dedent(block), f"{name}.rst", "exec"), {})
-    assert capsys.readouterr().out
+    found = re.findall(rf"^\.\. code-block:: {language}\n\n((?:   .*\n|\n)+)", page, flags=re.MULTILINE)
+    return [textwrap.dedent(block) for block in found]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "name", [name if name == "biopsies" else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
+)
+def test_the_code_of_a_page_prints_what_the_page_shows(name, need, capsys):
+    need(name, *(["anndata"] if name == "cells" else []))
+    (code,), (expected,) = blocks_of(name, "python"), blocks_of(name, "text")
+    exec(compile(code, f"{name}.rst", "exec"), {})
+    assert capsys.readouterr().out.split() == expected.split()
+
+
+def test_the_code_about_languages_prints_what_its_page_says():
+    (printed,) = blocks_of("languages", "text")
+    found = record.read("case_languages")["map"]
+    n_sure = sum(len(one["candidates"]) == 1 for one in found)
+    assert re.search(rf"^  sure +{n_sure} ", printed, flags=re.MULTILINE)
+    for family in ("Romance", "Germanic", "Slavic", "Turkic"):
+        members = [one for one in found if one["family"] == family]
+        assert re.search(rf"^{family} \{{\d: {len(members)}\}}$", printed, flags=re.MULTILINE)
+    shown = dict(re.findall(r"^(\w\w) +\d +(\S+)$", printed, flags=re.MULTILINE))
+    assert len(shown) == 8
+    for one in found:
+        if one["language"] in shown:
+            is_sure = len(shown[one["language"]]) == len("{0}")
+            assert is_sure == (len(one["candidates"]) == 1), one["language"]
 
 
 def mean(name, method, figure):

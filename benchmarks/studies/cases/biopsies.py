@@ -11,7 +11,7 @@ diagnoses only judge. Doubt is the usual one of each method: the ratio of the tw
 the largest posterior of the mixture, one minus the probability of hdbscan (noise has the nearest cluster, in full
 doubt), and `doubt()` of ours. The guide says CCM; ECM and an ensemble of four methods stand beside it. One row is
 not a competitor: a calibrated forest that was given the diagnoses of the other half. These data were among the
-fifty sets on which defaults of the library were designed. No other variant was measured: `BootClus` and
+71 sets on which defaults of the library were designed. No other variant was measured: `BootClus` and
 `MergedMixture` were begun after the first run, and given up after eight minutes of CPU.
 """
 
