@@ -48,7 +48,7 @@ def public_names():
 
 
 def public_objects():
-    """Every public sample once, and the public methods of classes."""
+    """Yield every public object once, and the public methods of classes."""
     for path in public_names():
         module, name = path.rsplit(".", 1)
         found = getattr(importlib.import_module(module), name)
@@ -218,6 +218,12 @@ def test_importing_costs_little_more_than_what_it_stands_on():
     )
     extra = np.median([float(run(code)) for _ in range(5)])
     assert extra <= 0.2
+
+
+def test_nothing_returns_a_sample():
+    # A search for "object" and its replacement by "sample" must not reach the types of results.
+    for path, public in public_objects():
+        assert not re.search(r"Returns\n\s*-+\n\s*samples?\n", inspect.getdoc(public) or ""), path
 
 
 def test_no_file_names_a_machine_or_a_registry():

@@ -123,8 +123,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    sample
-        The fitted estimator. It predicts what the saved one did, to the last bit, and does not know the samples
+    estimator
+        The fitted estimator. It predicts what the saved one did, to the last bit, and does not keep the samples
         that it was fitted to.
 
     See Also

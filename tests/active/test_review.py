@@ -148,7 +148,7 @@ def test_pipelines_and_estimators_without_a_partition_are_reviewed():
         review(classifier)
 
 
-def test_outliers_come_first_though_their_doubt_is_zero():
+def test_outliers_have_a_large_risk_though_their_doubt_is_zero():
     partition = CredalPartition([[0, 0.7, 0.3, 0], [0.95, 0.05, 0, 0], [0, 0, 0, 1]], FocalSets.full(2))
     assert partition.doubt()[1] == 0
     assert review(partition).samples.tolist() == [1, 2]

@@ -273,3 +273,20 @@ def test_levels_that_make_no_sense_are_refused(level):
 def test_shares_that_make_no_sense_are_refused(share):
     with pytest.raises(ValueError, match="share must be a number at least 0 and at most 1, got"):
         CredalPartition.from_hard([0, 1]).level_leaving(share)
+
+
+def test_lower_approximations_follow_the_largest_mass_and_not_the_level():
+    partition = CredalPartition([[0, 0.5, 0.3, 0.2], [0, 0.9, 0.1, 0], [0, 0.2, 0.2, 0.6]], FocalSets.full(2))
+    assert partition.lower_approximation().tolist() == [[True, False], [True, False], [False, False]]
+    assert partition.verdict().sure.tolist() == [False, True, False]
+    for method in (CredalPartition.lower_approximation, CredalPartition.upper_approximation):
+        assert "`to_rough`" in method.__doc__
+        assert "verdict()" in method.__doc__
+        assert "surely" not in method.__doc__
+
+
+def test_the_doubt_of_an_outlier_may_be_zero():
+    partition = CredalPartition([[0.9, 0.1, 0, 0]], FocalSets.full(2))
+    assert partition.outliers().tolist() == [True]
+    assert partition.doubt().tolist() == [0]
+    assert "evlearn.active.review" in CredalPartition.doubt.__doc__

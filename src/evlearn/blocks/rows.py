@@ -73,8 +73,8 @@ class Rows(ABC):
 
         Returns
         -------
-        sample
-            What `map` takes.
+        object
+            The weights in the form that `map` takes.
         """
 
     @abstractmethod

@@ -317,7 +317,11 @@ class CredalPartition:
         return _choose(rule, {"max_mass": self._largest_sets, "interval_dominance": self._undominated})
 
     def lower_approximation(self, rule: Literal["max_mass", "interval_dominance"] = "max_mass") -> BoolArray:
-        """The samples that surely belong to each cluster: those with no other candidate.
+        """Return the samples with a single candidate by the papers' rule, for each cluster.
+
+        This is the lower approximation of the rough partition `to_rough`. The rule is not that of `verdict`: with
+        "max_mass", a sample is in it if the set with the largest mass is a single cluster, however small that mass
+        is, while `verdict` requires a belief of `level`. For the samples that are sure, use ``verdict().sure``.
 
         Parameters
         ----------
@@ -333,7 +337,9 @@ class CredalPartition:
         return np.asarray(candidates & (candidates.sum(axis=1, keepdims=True) == 1))
 
     def upper_approximation(self, rule: Literal["max_mass", "interval_dominance"] = "max_mass") -> BoolArray:
-        """The samples that possibly belong to each cluster.
+        """Return the samples with each cluster among their candidates by the papers' rule, see `to_rough`.
+
+        For the candidates by the rule of the library, use ``verdict().candidates``.
 
         Parameters
         ----------
@@ -409,11 +415,12 @@ class CredalPartition:
         return judge(self.masses, self.focal_sets, level)
 
     def doubt(self) -> FloatArray:
-        """How doubtful the most plausible cluster of each sample is: one minus the belief in it.
+        """Return one minus the belief in the most plausible cluster, for each sample.
 
-        Sort by it to see first where errors are likely. A sample is torn where its doubt is above ``1 - level``,
-        or where two clusters are equally plausible.
-        Outliers are judged by what the masses say of the clusters alone: ask `outliers` who they are.
+        A sample is torn if its doubt is above ``1 - level``, or if two clusters are equally plausible. Mass on the
+        empty set does not count, so that the doubt of an outlier may be 0, and sorting by doubt can put outliers
+        last. For the samples that somebody should look at, use `evlearn.active.review`, which orders them by the
+        risk of an error, or look at `outliers` as well.
 
         Returns
         -------

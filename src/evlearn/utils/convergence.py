@@ -24,7 +24,7 @@ State = TypeVar("State")
 def whole_or_nothing(
     fit: Callable[Concatenate[_Self, _Arguments], _Result],
 ) -> Callable[Concatenate[_Self, _Arguments], _Result]:
-    """Let a method that learns leave its sample as it was if it raises, whatever it has set by then.
+    """Let a method that learns leave its object as it was if it raises, whatever it has set by then.
 
     An interruption that the method answers with a result is none that it raises. Values that were learned before
     are put back, not copied: the method makes new ones and changes none of them in place. What is told
