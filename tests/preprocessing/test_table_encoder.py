@@ -163,13 +163,14 @@ def test_a_gap_stays_or_becomes_zero_in_all_features_of_its_column(table, missin
 
 
 def test_an_unknown_category_is_as_far_from_all_known_ones(table):
+    table["plan"] = np.where(np.arange(N) % 3, "basic", "premium")
     for missing in ("keep", "impute"):
-        encoder = TableEncoder(missing=missing).fit(table[["city", "smoker", "size"]])
-        known = encoder.transform(table[["city", "smoker", "size"]].iloc[10:])
-        new = pd.DataFrame({"city": ["Berlin"], "smoker": ["perhaps"], "size": ["huge"]})
+        encoder = TableEncoder(missing=missing).fit(table[["city", "plan", "size"]])
+        known = encoder.transform(table[["city", "plan", "size"]].iloc[10:])
+        new = pd.DataFrame({"city": ["Berlin"], "plan": ["new"], "size": ["huge"]})
         (found,) = encoder.transform(new)
         assert not found.any()
-        for column in ("city", "smoker"):
+        for column in ("city", "plan"):
             block = known[:, encoder.feature_columns_ == column]
             assert np.ptp((block**2).sum(axis=1)) == pytest.approx(0, abs=1e-12)
 
@@ -278,7 +279,14 @@ def test_sentences_say_what_was_done(table):
 def bad_tables(table):
     yield table.drop(columns=["age", "city"]), "lacks columns .*'age', 'city'"
     yield table.assign(age="unknown"), "'age' holds 'unknown'"
-    yield table.assign(since="yesterday"), "'since' had dates"
+    yield table.assign(since="yesterday"), "'since' holds 'yesterday', and it had dates"
+    yield table.assign(since=7), "'since' holds 7, and it had dates"
+    yield table.assign(smoker="perhaps"), "'smoker' holds 'perhaps', and it had yes or no"
+    yield table.assign(smoker=2.0), "'smoker' holds 2.0, and it had yes or no"
+    yield table.assign(age=pd.Timestamp("2020-01-01")), "'age' holds 2020-01-01.*, and it had only numbers"
+    yield table.assign(age=pd.Timedelta("1h")), "'age' holds .*, and it had only numbers"
+    yield table.assign(age=[pd.Timestamp("2020-01-01").date()] * N), "'age' holds 2020-01-01, and"
+    yield table.assign(age="12_3"), "'age' holds '12_3'"
     yield table.assign(age=np.inf), "infinity, in the column 'age'"
     yield np.zeros((3, 2)), "expecting 9 features"
     yield table.iloc[:0], "0 sample"

@@ -20,17 +20,18 @@ from sklearn.utils import get_tags
 from evlearn.belief.notation import written
 from evlearn.blocks import open_rows
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
-from evlearn.command_line.judging import described, first_step, judge, names_of
+from evlearn.command_line.judging import described, first_step, fitted_cells, judge, names_of, takes_text
 from evlearn.command_line.pairs import read_constraints
 from evlearn.command_line.progress import Progress
 from evlearn.command_line.results import Form, check_distinct, check_output, open_writer
 from evlearn.command_line.sample import Sample
-from evlearn.command_line.tables import Chunk, Table, open_table
+from evlearn.command_line.tables import CellType, Chunk, NotNumbersError, Table, open_table
 from evlearn.model_files import load_model, save_model
 from evlearn.model_selection import select_n_clusters
 from evlearn.partition import SURE_LEVEL, CredalPartition, PartitionSummary
 from evlearn.partition.verdict import level_for
 from evlearn.preprocessing import TableEncoder
+from evlearn.preprocessing.reading import number_in
 from evlearn.reporting.report import NO_PICTURES, can_draw, write_report
 from evlearn.reporting.review import review_table
 from evlearn.utils.files import replacing
@@ -57,10 +58,14 @@ def cluster(options: Namespace) -> int:
     as_is = options.as_is or precomputed
     columns = _choose(table, options, progress, numbers=as_is)
 
-    def chunks() -> Iterator[Chunk]:
-        return table.chunks(columns, options.names)
+    types: dict[str, CellType] = dict.fromkeys(columns, "number")
+    encoder = None
+    if not as_is:
+        encoder, types = _learn_columns(table, columns, options, estimator, progress)
 
-    encoder = None if as_is else _learn_columns(chunks(), options, estimator, progress)
+    def chunks() -> Iterator[Chunk]:
+        return table.chunks(columns, options.names, types)
+
     drop = options.drop_missing and not precomputed
     usable = _Usable(table, encoder, drop=drop, gaps=bool(get_tags(estimator).input_tags.allow_nan))
     _choose_number(estimator, options, usable, chunks, progress)
@@ -83,9 +88,12 @@ def predict(options: Namespace) -> int:
     model = load_model(options.saved)
     table = _open(options, progress, known=names_of(model))
     columns = _known_columns(model, table, options, progress)
+    cells = fitted_cells(model, columns)
+    types = {name: one.type for name, one in cells.items()}
 
     def chunks() -> Iterator[Chunk]:
-        return table.chunks(columns, options.names)
+        for chunk in table.chunks(columns, options.names, types):
+            yield Chunk(chunk.names, {name: cells[name].convert(column) for name, column in chunk.columns.items()})
 
     told = _Told(model, table, chunks, options, progress, None)
     progress.say(told.tell(screen=options.out is None))
@@ -158,13 +166,7 @@ def _open(options: Namespace, progress: Progress, known: Sequence[str] = ()) -> 
 
 def _choose(table: Table, options: Namespace, progress: Progress, *, numbers: bool) -> list[str]:
     """The columns with the features: all, or all that hold numbers."""
-    asked = _listed(options.columns, table)
-    without = _listed(options.without, table)
-    named = [] if options.names is None else [options.names]
-    _check_columns(table, "--columns", asked)
-    _check_columns(table, "--without", without)
-    _check_columns(table, "--names", named)
-    chosen = [name for name in asked or table.columns if name not in without and name not in named]
+    asked, chosen = _candidates(table, options)
     if not numbers:
         if not chosen:
             raise ValueError(f"no column of {table.path.name} is left.")
@@ -184,12 +186,25 @@ def _choose(table: Table, options: Namespace, progress: Progress, *, numbers: bo
     return chosen
 
 
+def _candidates(table: Table, options: Namespace) -> tuple[list[str], list[str]]:
+    """Return the columns of --columns, and these or else all columns, but those of --without and --names."""
+    asked = _listed(options.columns, table)
+    without = _listed(options.without, table)
+    named = [] if options.names is None else [options.names]
+    _check_columns(table, "--columns", asked)
+    _check_columns(table, "--without", without)
+    _check_columns(table, "--names", named)
+    return asked, [name for name in asked or table.columns if name not in without and name not in named]
+
+
 def _known_columns(model: Any, table: Table, options: Namespace, progress: Progress) -> list[str]:
     """The columns that a model was fitted to, in its order."""
     names = names_of(model)
     first = first_step(model)
     if not names or not table.has_names:
-        chosen = _choose(table, options, progress, numbers=not isinstance(first, TableEncoder))
+        chosen = _candidates(table, options)[1]
+        if len(chosen) != first.n_features_in_ and not takes_text(model):
+            chosen = _choose(table, options, progress, numbers=True)
         if len(chosen) != first.n_features_in_:
             raise ValueError(
                 f"{table.path.name} has {len(chosen)} features, and the model was fitted to "
@@ -229,28 +244,51 @@ def _check_columns(table: Table, option: str, names: Sequence[str]) -> None:
 
 
 def _learn_columns(
-    chunks: Iterator[Chunk], options: Namespace, estimator: Any, progress: Progress
-) -> TableEncoder:
-    """An encoder that knows the columns, and says what it makes of them."""
-    sample = Sample(_LEARNED)
-    for chunk in chunks:
-        sample.add(chunk)
-    rows = sample.rows()[0]
+    table: Table, columns: list[str], options: Namespace, estimator: Any, progress: Progress
+) -> tuple[TableEncoder, dict[str, CellType]]:
+    """Return an encoder fitted to the table, and the types of the columns; report what becomes of each column."""
+    rows, types, texts = _typed_rows(table, columns, options)
     gaps = get_tags(estimator).input_tags.allow_nan
     encoder = TableEncoder(
         missing="keep" if gaps else "impute", scaling="standard" if options.standardize else "auto"
     )
-    encoder.fit({name: _whole(column) for name, column in rows.columns.items()})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the column .* is left out")  # an error below
+        encoder.fit(rows.columns)
+    for facts in encoder.columns_:
+        name = facts["column"]
+        # Either text was not in the sample, or too many different numbers are beside it.
+        if facts.get("reason") == "mixed" or (facts["kind"] == "number" and name in texts):
+            cells = (cell for cell in rows.columns[name] if cell is not None and number_in(cell) is None)
+            raise NotNumbersError(table.path.name, {name: texts.get(name) or (None, next(cells))})
     for line in encoder.describe().splitlines()[: _MOST_NAMES + 1]:
         progress.say(f"evlearn: {line}")
-    return encoder
+    return encoder, types
 
 
-def _whole(column: Any) -> Any:
-    """Numbers that are whole as such: an identifier is known by that."""
-    if column.dtype.kind == "f" and np.isfinite(column).all() and (column == np.rint(column)).all():
-        return column.astype(np.int64) if np.abs(column).max(initial=0) < 2**62 else column
-    return column
+def _typed_rows(
+    table: Table, columns: list[str], options: Namespace
+) -> tuple[Chunk, dict[str, CellType], dict[str, tuple[int | None, str]]]:
+    """Return a sample of the rows, the types of the columns in the whole table, and the first text among numbers.
+
+    A column is one of numbers if all its cells are. The first rows give a guess; where it is wrong, the table is
+    read once more.
+    """
+    types: dict[str, CellType] = {}
+    texts: dict[str, tuple[int | None, str]] = {}
+    while True:
+        sample = Sample(_LEARNED)
+        try:
+            for chunk in table.chunks(columns, options.names, types):
+                sample.add(chunk)
+        except NotNumbersError as error:
+            texts |= error.cells
+            types |= dict.fromkeys(error.cells, "text")
+            continue
+        rows = sample.rows()[0]
+        for name, column in rows.columns.items():
+            types[name] = "number" if column.dtype.kind == "f" else "text"
+        return rows, types, texts
 
 
 class _Usable:

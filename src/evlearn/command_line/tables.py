@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from evlearn.belief.notation import written
 from evlearn.blocks.parquet import open_dataset
 from evlearn.command_line.dialect import detect
-from evlearn.utils.cells import is_missing_text
+from evlearn.preprocessing.reading import RawColumn, as_numbers
+from evlearn.utils.cells import NumberFormat, is_missing_text
 from evlearn.utils.typing import BoolArray, FloatArray
 
-#: The way in which a CSV file delivers a column: as numbers, as text, or as text in which numbers are numbers.
-CellType = Literal["number", "text", "code"]
+#: The form in which a CSV file delivers a column: numbers with NaN for missing cells; text with None for missing
+#: cells; the same with numbers as numbers; or all cells as they are.
+CellType = Literal["number", "text", "code", "raw"]
 
 _CHUNK_ROWS = 50_000
 _SAMPLE_ROWS = 1000
@@ -32,14 +34,14 @@ class NotNumbersError(ValueError):
 
     Attributes
     ----------
-    cells : dict from str to (int, str)
-        The line and the text of the first such cell, by column.
+    cells : dict from str to (int or None, str)
+        The line, where it is available, and the text of the first such cell, by column.
     """
 
-    def __init__(self, file: str, cells: dict[str, tuple[int, str]]) -> None:
+    def __init__(self, file: str, cells: Mapping[str, tuple[int | None, str]]) -> None:
         column, (line, cell) = next(iter(cells.items()))
         super().__init__(
-            f"{file}, line {line}: {cell!r} in column {column!r} is not a number. "
+            f"{file}{'' if line is None else f', line {line}'}: {cell!r} in column {column!r} is not a number. "
             "Fix it, or leave the column out with --without."
         )
         self.cells = cells
@@ -63,7 +65,8 @@ class Chunk(NamedTuple):
     def values(self) -> FloatArray:
         """Columns of numbers, side by side."""
         parts = [
-            column if column.dtype.kind == "f" else column.astype(np.float64) for column in self.columns.values()
+            column if column.dtype.kind == "f" else as_numbers(RawColumn(name, column))
+            for name, column in self.columns.items()
         ]
         return np.column_stack(parts)
 
@@ -259,7 +262,7 @@ class CsvTable(Table):
         self, chunk: list[tuple[int, list[str]]], positions: list[int], types: Mapping[str, CellType]
     ) -> dict[str, NDArray[Any]]:
         columns: dict[str, NDArray[Any]] = {}
-        wrong: dict[str, tuple[int, str]] = {}
+        wrong: dict[str, tuple[int | None, str]] = {}
         for k in positions:
             name, cells = self.columns[k], [row[k] for _, row in chunk]
             kind = types.get(name, "number" if self.numeric[k] else "text")
@@ -270,20 +273,19 @@ class CsvTable(Table):
                     self._dialect.check_cell(name, cells[place], chunk[place][0])
                     wrong[name] = chunk[place][0], cells[place]
             else:
-                columns[name] = self._texts(cells, numbers=kind == "code")
+                columns[name] = np.empty(len(cells), dtype=object)
+                columns[name][:] = cells if kind == "raw" else self._texts(cells, numbers=kind == "code")
         if wrong:
             raise NotNumbersError(self.path.name, wrong)
         return columns
 
-    def _texts(self, cells: list[str], *, numbers: bool) -> NDArray[Any]:
+    def _texts(self, cells: list[str], *, numbers: bool) -> list[Any]:
         """Return cells as text, or as numbers where they are and `numbers` is true, with None for missing ones."""
-        texts: list[Any] = [None if is_missing_text(cell) else cell.strip() for cell in cells]
-        if numbers:
-            parsed = (None if cell is None else self._format.parse(cell) for cell in texts)
-            texts = [cell if number is None else number for cell, number in zip(texts, parsed, strict=True)]
-        found = np.empty(len(texts), dtype=object)
-        found[:] = texts
-        return found
+        texts: list[Any] = [None if is_missing_text(cell) else cell for cell in cells]
+        if not numbers or self._format == NumberFormat():
+            return texts
+        parsed = (None if cell is None else self._format.parse(cell) for cell in texts)
+        return [cell if number is None else number for cell, number in zip(texts, parsed, strict=True)]
 
 
 class ParquetTable(Table):

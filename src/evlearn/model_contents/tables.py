@@ -30,12 +30,13 @@ _CATEGORIES: dict[str, Check] = {
     "frequencies": listed(number(0, 1)),
     "pooled": flag,
 }
+_SOURCES = ("number", "duration", "date", "yes/no", "text")
 _KINDS: dict[str, dict[str, Check]] = {
-    "number": _NUMBERS,
-    "date": _NUMBERS,
-    "yes/no": _CATEGORIES | {"size": POSITIVE},
-    "category": _CATEGORIES | {"size": POSITIVE},
-    "ordered": _CATEGORIES | {"center": number(), "scale": POSITIVE},
+    "number": _NUMBERS | {"source": text("number", "duration")},
+    "date": _NUMBERS | {"source": text("date")},
+    "yes/no": _CATEGORIES | {"size": POSITIVE, "source": text("yes/no")},
+    "category": _CATEGORIES | {"size": POSITIVE, "source": text(*_SOURCES)},
+    "ordered": _CATEGORIES | {"center": number(), "scale": POSITIVE, "source": text(*_SOURCES)},
     "left out": {"reason": text()},
 }
 _EVERY: dict[str, Check] = {
@@ -54,6 +55,8 @@ def _column(where: str, value: Any) -> None:
     check_keys(where, value, checks)
     for name, check in checks.items():
         check(f"{where}.{name}", value[name])
+    if value["kind"] == "yes/no" and value["categories"] != ["False", "True"]:
+        raise ValueError(f"{where}.categories must be ['False', 'True'], got {shortened(value['categories'])}")
     n_features = {"left out": 0, "yes/no": 2, "category": 2}.get(value["kind"], 1)
     if n_features == 2:
         n_features = 1 if len(value["categories"]) == 2 else len(value["categories"])

@@ -9,8 +9,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from evlearn.preprocessing.columns import learn_column
 from evlearn.preprocessing.description import describe_columns
-from evlearn.preprocessing.reading import RawColumn, read_columns, split_columns
+from evlearn.preprocessing.reading import RawColumn, number_in, read_columns, split_columns
 from evlearn.utils.callbacks import CallbackSupportMixin
+from evlearn.utils.convergence import warn_caller
 from evlearn.utils.validation import check_real
 
 
@@ -44,6 +45,8 @@ class ReadsTables(TransformerMixin, CallbackSupportMixin, BaseEstimator):
             settings: dict[str, Any] = {"scaling": scaling, "max_categories": max_categories, "named": named}
             settings |= {"categorical": name in categorical, "weight": float(weights.get(name, 1.0))}
             learned.append(_dropped(name) if name in drop else learn_column(column, **settings))
+            if learned[-1].get("reason") == "mixed":
+                _warn_of_text(column)
         if not any(one["features"] for one in learned):
             raise ValueError(f"X has no column that tells rows apart. {describe_columns(learned)}")
         self.n_features_in_ = len(learned)
@@ -95,6 +98,15 @@ def _check_size(parts: list[tuple[str, Any]], least: int) -> None:
     if len(parts[0][1]) < least:
         rows = len(parts[0][1])
         raise ValueError(f"X has {rows} sample(s), while a minimum of {least} is required.")
+
+
+def _warn_of_text(column: RawColumn) -> None:
+    texts = [cell for cell in column.cells if cell is not None and number_in(cell) is None]
+    warn_caller(
+        f"the column {column.name!r} is left out, because it has numbers, but also {len(texts)} other value(s) "
+        f"such as {texts[0]!r}. Correct these values or empty their cells, put the column in drop, or put it "
+        "in categorical if its numbers are codes."
+    )
 
 
 def _dropped(name: str) -> dict[str, Any]:

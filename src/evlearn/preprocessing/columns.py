@@ -4,12 +4,13 @@ What is learned is a dictionary of plain values, so that it can be shown as a ro
 """
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evlearn.preprocessing.reading import RawColumn, as_dates, as_numbers, as_text
+from evlearn.preprocessing.reading import RawColumn, aliases, as_dates, as_flags, as_numbers, as_text, number_in
 from evlearn.utils.typing import FloatArray
 
 #: The name of the feature that rare categories share.
@@ -26,19 +27,24 @@ _NAMED_AS_ID = re.compile(r"(^|[\W_])(id|nr|no|number|key|uuid|index|code)$|[a-z
 def learn_column(
     column: RawColumn, *, named: bool, scaling: str, max_categories: int, categorical: bool, weight: float
 ) -> dict[str, Any]:
-    """What an encoder must know of a column."""
-    facts: dict[str, Any] = {"column": column.name, "kind": "category" if categorical else column.kind}
-    numeric = facts["kind"] in ("number", "date")
-    values = column.values if numeric or column.values.dtype.kind != "f" else as_text(column)
+    """Return all that an encoder must store of a column."""
+    if categorical and not column.declared:
+        column = replace(column, declared=True)
+    kind = "yes/no" if column.kind == "category" and column.source == "yes/no" else column.kind
+    kind = "category" if categorical and kind == "ordered" else kind
+    facts: dict[str, Any] = {"column": column.name, "kind": kind}
+    numeric = kind in ("number", "date")
+    values = column.values
     there = values[~np.isnan(values)] if numeric else values[values != None]  # noqa: E711, element by element
     facts |= {"missing": 1 - len(there) / max(len(values), 1), "weight": weight}
     reason = _why_not(column, there, named and not categorical)
     if reason:
         return facts | {"kind": "left out", "reason": reason, "features": []}
+    facts["source"] = column.source
     if numeric:
-        return facts | _learn_numbers(column.name, there, scaling if facts["kind"] == "number" else "standard")
+        return facts | _learn_numbers(column.name, there, scaling if kind == "number" else "standard")
     categories, counts = _count(column, there)
-    if facts["kind"] == "ordered":
+    if kind == "ordered":
         return facts | _learn_ranks(column.name, categories, counts)
     return facts | _learn_categories(column.name, categories, counts, max_categories)
 
@@ -47,7 +53,7 @@ def encode_column(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
     """The features of a column, with NaN for gaps; a category that the fit did not see gives zeros."""
     weight = facts["weight"] ** 0.5
     if facts["kind"] in ("number", "date"):
-        numbers = as_dates(column) if facts["kind"] == "date" else as_numbers(column)
+        numbers = as_dates(column) if facts["kind"] == "date" else as_numbers(column, facts["source"])
         if facts["transform"] == "log":
             numbers = np.log1p(np.maximum(numbers, 0) / facts["unit"])
         return np.asarray(weight / facts["scale"] * (numbers - facts["center"]))[:, None]
@@ -64,10 +70,18 @@ def encode_column(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
 
 
 def codes_of(column: RawColumn, facts: dict[str, Any]) -> NDArray[np.intp]:
-    """Numbers of categories: -2 for gaps, -1 for a category that the fit did not see."""
+    """Return numbers of categories: -2 for missing cells, -1 for a category that the fit did not see."""
+    if facts["kind"] == "yes/no":
+        return as_flags(column)
     position = {name: k for k, name in enumerate(facts["categories"])}
     rest = position.get(OTHER, -1) if facts["pooled"] else -1
-    return np.array([-2 if one is None else position.get(one, rest) for one in as_text(column)], dtype=np.intp)
+    names = as_text(column, facts["source"])
+    if facts["source"] == "text":
+        converted = [not isinstance(cell, str) for cell in column.cells]
+        if any(converted):
+            same = aliases(facts["categories"])
+            names[converted] = [same.get(name, name) for name in names[converted]]
+    return np.array([-2 if name is None else position.get(name, rest) for name in names], dtype=np.intp)
 
 
 def decode_column(features: FloatArray, facts: dict[str, Any]) -> NDArray[Any]:
@@ -96,11 +110,13 @@ def _why_not(column: RawColumn, there: NDArray[Any], named: bool) -> str:
     distinct = len(set(there.tolist()))
     if distinct == 1:
         return "constant"
-    if not named or column.categories is not None or len(there) < _ENOUGH_ROWS:
+    if not named or column.declared or len(there) < _ENOUGH_ROWS:
         return ""
     if column.kind == "category" and distinct > _TEXT_SHARE * len(there):
+        if sum(cell is not None for cell in map(number_in, column.cells)) > _TEXT_SHARE * len(there):
+            return "mixed"
         return "identifier" if distinct == len(there) else "text"
-    if column.kind == "number" and column.whole and distinct == len(there):
+    if column.kind == "number" and distinct == len(there) and (there == np.rint(there)).all():
         consecutive = there.max() - there.min() == len(there) - 1
         return "identifier" if consecutive or _NAMED_AS_ID.search(column.name) else ""
     return ""
@@ -141,8 +157,8 @@ def _count(column: RawColumn, there: NDArray[Any]) -> tuple[list[str], FloatArra
     """The categories that occur, in their order or by name, and how often they do."""
     names, counts = np.unique(there.astype(str), return_counts=True)
     if column.categories is not None:
-        order = [one for one in column.categories if one in set(names.tolist())]
         number = dict(zip(names.tolist(), counts.tolist(), strict=True))
+        order = [one for one in column.categories if one in number]
         return order, np.array([number[one] for one in order], dtype=np.float64)
     return names.tolist(), counts.astype(np.float64)
 

@@ -11,6 +11,8 @@ _REASONS = {
     "constant": "left out, because all its values are the same",
     "identifier": "left out, because every row has another value: it looks like an identifier",
     "text": "left out, because more than half of its values are different: it looks like free text",
+    "mixed": "left out, because most of its values are numbers, but not all: correct the others, or leave these "
+    "cells empty",
     "dropped": "left out, as you asked",
 }
 

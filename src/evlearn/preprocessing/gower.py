@@ -228,7 +228,7 @@ class GowerDistances(ClassNamePrefixFeaturesOutMixin, ReadsTables):
 def _position(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
     """Numbers as shares of their range, ordered categories as shares of the way, others as codes."""
     if facts["kind"] in ("number", "date"):
-        numbers = as_dates(column) if facts["kind"] == "date" else as_numbers(column)
+        numbers = as_dates(column) if facts["kind"] == "date" else as_numbers(column, facts["source"])
         return np.asarray((numbers - facts["low"]) / (facts["high"] - facts["low"]))
     codes = codes_of(column, facts)
     ordered = facts["kind"] == "ordered"

@@ -1,9 +1,15 @@
-"""Columns of tables of any kind, as numbers, dates or text, whoever made the table."""
+"""Columns of tables from any library, with their cells as they are, and the types of these cells.
 
-from collections.abc import Mapping
+The type of a column is inferred once, when an encoder is fitted. Later tables are read cell by cell as columns of
+that type, so that a row means the same alone, in any chunk and in any order.
+"""
+
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from numbers import Real
 from typing import Any, Literal
 
@@ -11,59 +17,95 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from evlearn.utils.cells import NumberFormat, is_missing_text
 from evlearn.utils.typing import FloatArray
 
 Kind = Literal["number", "date", "yes/no", "category", "ordered"]
-#: Text that stands for a gap.
-GAPS = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "null", "None"})
+Source = Literal["number", "duration", "date", "yes/no", "text"]
+_KINDS: dict[Source, Kind] = {
+    "number": "number",
+    "duration": "number",
+    "date": "date",
+    "yes/no": "yes/no",
+    "text": "category",
+}
 _DAY = np.timedelta64(1, "D")
 _UNITS = {"M": "datetime64[us]", "m": "timedelta64[us]"}
+_MAX_EXACT = 2**53  # larger whole numbers lose digits as floats
+_NUMBERS = NumberFormat()
+_WHOLE = re.compile("[+-]?[0-9]+")
+#: Text that makes a column one of yes and no, and text that is accepted in such a column.
+_FLAG_WORDS = {"true": True, "false": False}
+_FLAGS = _FLAG_WORDS | {"yes": True, "no": False, "t": True, "f": False, "y": True, "n": False}
 
 
 @dataclass(frozen=True)
 class RawColumn:
-    """A column as it came: what kind it seems to be, and its values.
+    """A column with its cells as the table holds them.
 
     Attributes
     ----------
     name : str
-        Its name.
-    kind : str
-        "number", "date", "yes/no", "category" or "ordered".
-    values : ndarray
-        Numbers with NaN for gaps (dates as days since 1970), or text with None for gaps.
+        The name of the column.
+    cells : ndarray
+        Numbers or durations with NaN or NaT for missing cells, dates, booleans, or objects with None for missing
+        cells.
+    declared : bool
+        True if the table declares a column of categories.
     categories : list of str or None
-        The categories in their order, where the table tells them.
-    whole : bool
-        Whether the table holds whole numbers.
+        The names of the categories in their order, where the table lists them.
+    ordered : bool
+        True if the table declares that the order of the categories matters.
     """
 
     name: str
-    kind: Kind
-    values: NDArray[Any]
+    cells: NDArray[Any]
+    declared: bool = False
     categories: list[str] | None = None
-    whole: bool = False
+    ordered: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the column, inferred from its cells: "number", "date", "yes/no", "category" or "ordered"."""
+        if self.declared:
+            return "ordered" if self.ordered else "category"
+        return _KINDS[self.source]
+
+    @cached_property
+    def source(self) -> Source:
+        """The type of the cells: "number", "duration", "date", "yes/no", or "text" for all others.
+
+        Text that can be parsed as one of these types is of this type, unless it names declared categories.
+        """
+        return _infer_source(self.cells, parse=not self.declared)
+
+    @cached_property
+    def values(self) -> NDArray[Any]:
+        """Numbers with NaN for missing cells (dates as days since 1970), or names with None for missing cells."""
+        if self.kind == "date":
+            return as_dates(self)
+        return as_numbers(self, self.source) if self.kind == "number" else as_text(self)
 
 
 def read_columns(parts: list[tuple[str, Any]]) -> dict[str, RawColumn]:
-    """Columns by name, from those of `split_columns`."""
-    found: dict[str, RawColumn] = {}
+    """Return columns by name, from those of `split_columns`."""
+    columns: dict[str, RawColumn] = {}
     for name, part in parts:
-        if name in found:
+        if name in columns:
             raise ValueError(f"X has two columns with the name {name!r}; give each its own name.")
-        found[name] = _read(name, part)
-    return found
+        columns[name] = _read(name, part)
+    return columns
 
 
 def split_columns(X: Any) -> tuple[list[tuple[str, Any]], bool]:
-    """Names and columns, as they are, and whether the names are those of the table."""
+    """Return names and columns, as they are, and whether the names are those of the table."""
     if issparse(X):
         raise TypeError(
             "X is a sparse matrix, and a table is wanted: sparse features need no TableEncoder. Give them to the "
             "estimator, or to sklearn.decomposition.TruncatedSVD first."
         )
     if isinstance(X, Mapping):
-        return [(str(name), np.asarray(column)) for name, column in X.items()], True
+        return [(str(name), _as_array(column)) for name, column in X.items()], True
     if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
         return [(str(name), X.iloc[:, k]) for k, name in enumerate(X.columns)], True
     if hasattr(X, "get_columns"):  # polars
@@ -74,41 +116,109 @@ def split_columns(X: Any) -> tuple[list[tuple[str, Any]], bool]:
     return [(f"x{k}", array[:, k]) for k in range(array.shape[1])], False
 
 
-def as_numbers(column: RawColumn) -> FloatArray:
-    """A column that was one of numbers when the encoder was fitted."""
-    if column.values.dtype.kind == "f":
-        return column.values
-    found = _numbers_in(column.values, yes_no=column.kind == "yes/no")
-    if found is None:
-        wrong = next(one for one in column.values if one is not None and _number_in(one) is None)
+def as_numbers(column: RawColumn, source: Source = "number") -> FloatArray:
+    """Return the cells of a column of numbers, or of durations as days.
+
+    Raises
+    ------
+    ValueError
+        If a cell is of another type, or infinite.
+    """
+    kind, expected = column.cells.dtype.kind, "durations" if source == "duration" else "only numbers"
+    if kind == "O" and source == "duration":
+        numbers = _days(np.array(_parsed(column, _duration, expected, np.timedelta64("NaT")), dtype=_UNITS["m"]))
+    elif kind == "O":
+        numbers = _numbers_in(column, expected)
+    elif kind == "m" and source == "duration":
+        numbers = _days(column.cells)
+    elif kind in "iufb" and source == "number":
+        numbers = column.cells.astype(np.float64)
+    else:
+        numbers = _all_missing(column, expected)
+    if np.isinf(numbers).any():
         raise ValueError(
-            f"the column {column.name!r} holds {wrong!r}, and it had only numbers when the encoder was fitted. "
-            "Correct the value, or leave the cell empty."
+            f"Input X contains infinity, in the column {column.name!r}. Correct these cells, or leave them empty."
         )
-    return found
+    return numbers
 
 
 def as_dates(column: RawColumn) -> FloatArray:
-    """A column that was one of dates, as days since 1970."""
-    if column.kind == "date" or all(one is None or one != one for one in column.values):
-        return column.values.astype(np.float64)
-    raise ValueError(
-        f"the column {column.name!r} had dates when the encoder was fitted, and now holds others: give dates, or "
-        "text such as 2026-11-16."
+    """Return the cells of a column of dates, as days since 1970.
+
+    Raises
+    ------
+    ValueError
+        If a cell is neither a date nor text such as 2026-11-16.
+    """
+    if column.cells.dtype.kind == "M":
+        return _days(column.cells)
+    if column.cells.dtype.kind != "O":
+        return _all_missing(column, "dates (such as 2026-11-16)")
+    return _days(
+        np.array(
+            _parsed(column, _moment, "dates (such as 2026-11-16)", np.datetime64("NaT", "us")), dtype=_UNITS["M"]
+        )
     )
 
 
-def as_text(column: RawColumn) -> NDArray[Any]:
-    """A column as names of categories, with None for gaps."""
-    if column.values.dtype.kind != "f":
-        return column.values
-    if column.kind == "date":
-        return np.array([None if np.isnan(one) else str(_date_of(one)) for one in column.values], dtype=object)
-    return np.array([_name_of(one) for one in column.values.tolist()], dtype=object)
+def as_flags(column: RawColumn) -> NDArray[np.intp]:
+    """Return the cells of a column of yes and no, as 1 and 0, with -2 for missing cells.
+
+    Raises
+    ------
+    ValueError
+        If a cell is neither a boolean, 1 or 0, nor text such as true, no or 1.
+    """
+    cells, expected = column.cells, "yes or no (such as true or 0)"
+    if cells.dtype.kind == "O":
+        return np.array(_parsed(column, flag_in, expected, -2), dtype=np.intp)
+    if cells.dtype.kind in "Mm":
+        return np.full(_all_missing(column, expected).shape, -2, dtype=np.intp)
+    missing = cells != cells
+    wrong = cells[~missing & (cells != 0) & (cells != 1)]
+    if len(wrong):
+        raise _mismatch(column, wrong[0], expected)
+    return np.where(missing, -2, np.where(missing, 0, cells)).astype(np.intp)
+
+
+def as_text(column: RawColumn, source: Source | None = None) -> NDArray[Any]:
+    """Return the names of the categories of all cells, with None for missing cells.
+
+    The name of a cell depends on this cell and on `source` only, the type of the cells that the encoder was
+    fitted to (by default, of this column). Text is its own name, without surrounding whitespace. If the source is
+    another type, text that can be parsed as this type has the name of its value, so that 1, "1" and "1.0" are the
+    same category of a column of numbers.
+    """
+    source = column.source if source is None else source
+    parsers: dict[Source, Callable[[Any], Any]] = {"number": _exact_number, "date": _moment, "yes/no": flag_in}
+    parse = parsers.get(source)
+    cells = column.cells
+    if cells.dtype.kind in "Mm":
+        cells = cells.astype(_UNITS[cells.dtype.kind])
+    # Numbers in single precision have fewer digits as long as they are not converted.
+    listed = list(cells) if cells.dtype in (np.float32, np.float16) else cells.tolist()
+    if parse is not None:
+        listed = [cell if (value := parse(cell)) is None else value for cell in listed]
+    return _of_list([_name_of(cell) for cell in listed])
+
+
+def aliases(categories: list[str]) -> dict[str, str]:
+    """Return the text categories that cells of other types stand for, by the names of these cells.
+
+    A library that reads a file may turn the text "01" into the number 1, if all other cells are numbers as well.
+    Its name, "1", leads to "01" if no other category is the same number.
+    """
+    meanings: dict[str, list[str]] = {}
+    for category in categories:
+        values = (_exact_number(category), _FLAG_WORDS.get(category.lower()), _moment(category))
+        for name in {_name_of(value) for value in values if value is not None}:
+            meanings.setdefault(str(name), []).append(category)
+    exact = set(categories)
+    return {name: same[0] for name, same in meanings.items() if len(same) == 1 and name not in exact}
 
 
 def days_to_dates(days: Any) -> NDArray[Any]:
-    """Days since 1970 as dates."""
+    """Return days since 1970 as dates."""
     return np.array([_date_of(one) for one in days], dtype="datetime64[s]")
 
 
@@ -118,10 +228,14 @@ def _date_of(days: float) -> Any:
     return np.datetime64(0, "s") + np.timedelta64(round(days * 86_400), "s")
 
 
+# Tables and columns of other libraries
+
+
 def _as_matrix(X: Any) -> NDArray[Any]:
     array = np.asarray(X)
     if array.dtype.kind in "US":
-        array = array.astype(object)
+        # Lists of numbers and text must keep their numbers.
+        array = _as_text_array(array) if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if array.dtype.kind == "c" or (array.dtype.kind == "O" and any(isinstance(v, complex) for v in array.flat)):
         raise ValueError("Complex data not supported: X holds complex numbers. Give real ones.")
     if array.ndim != 2:
@@ -132,149 +246,214 @@ def _as_matrix(X: Any) -> NDArray[Any]:
     return array
 
 
+def _as_array(column: Any) -> NDArray[Any]:
+    """Return a column of a dict; a list keeps the types of its cells, which NumPy would make the same."""
+    if not isinstance(column, (list, tuple)):
+        return np.asarray(column)
+    types = {type(cell) for cell in column}
+    small = types == {int} and max(map(abs, column)) < 2**63
+    return np.array(column) if small or types == {float} else _of_list(column)
+
+
+def _as_text_array(array: NDArray[Any]) -> NDArray[Any]:
+    return array.astype(str).astype(object)
+
+
+def _of_list(cells: Any) -> NDArray[Any]:
+    array = np.empty(len(cells), dtype=object)
+    array[:] = cells
+    return array
+
+
+def _without_gaps(cells: Any) -> NDArray[Any]:
+    return _of_list([None if _is_gap(cell) else cell for cell in cells])
+
+
 def _read(name: str, part: Any) -> RawColumn:
-    """A column of a table of any kind."""
+    """Return a column of a table of any library."""
     if hasattr(part, "cat") and hasattr(part.cat, "codes"):  # a categorical of pandas
-        names = [_name_of(one) for one in part.cat.categories.tolist()]
-        codes = np.asarray(part.cat.codes)
-        text = np.array([*names, None], dtype=object)[codes]
-        return RawColumn(name, "ordered" if part.cat.ordered else "category", text, [str(one) for one in names])
+        listed = _without_gaps(part.cat.categories.tolist())
+        cells = np.append(listed, [None])[np.asarray(part.cat.codes)]
+        return RawColumn(name, cells, True, _distinct(listed), bool(part.cat.ordered))
     if hasattr(getattr(part, "type", None), "ordered"):  # a dictionary of pyarrow
-        return _of_dictionary(name, part)
+        chunks = getattr(part, "chunks", [part])
+        listed = _without_gaps([one for chunk in chunks for one in chunk.dictionary.to_pylist()])
+        return RawColumn(name, _without_gaps(part.to_pylist()), True, _distinct(listed), bool(part.type.ordered))
     values = _values_of(part)
-    kind = values.dtype.kind
-    if kind in "iuf":
-        return _checked(RawColumn(name, "number", values.astype(np.float64), whole=kind in "iu"))
-    if kind in "Mm":
-        return _of_times(name, values)
-    if kind == "b":
-        return RawColumn(name, "yes/no", _names_of(values.tolist()))
-    return _of_objects(name, values)
+    cells = values if values.dtype.kind in "iufbMm" else _without_gaps(values)
+    # Categories of polars have no order that matters.
+    return RawColumn(name, cells, declared=str(getattr(part, "dtype", "")).startswith(("Categorical", "Enum")))
 
 
-def _of_dictionary(name: str, part: Any) -> RawColumn:
-    listed = [chunk.dictionary.to_pylist() for chunk in getattr(part, "chunks", [part])]
-    names = dict.fromkeys(str(_name_of(one)) for chunk in listed for one in chunk if not _is_gap(one))
-    cells = [None if _is_gap(one) else one for one in part.to_pylist()]
-    return RawColumn(name, "ordered" if part.type.ordered else "category", _names_of(cells), list(names))
+def _distinct(listed: NDArray[Any]) -> list[str]:
+    names = (_name_of(one) for one in listed)
+    return list(dict.fromkeys(one for one in names if one is not None))
 
 
 def _values_of(part: Any) -> NDArray[Any]:
-    """The values of a column as an array; None or NaN for gaps."""
-    kind = getattr(getattr(part, "dtype", None), "kind", None)
-    if hasattr(part, "iloc") and kind in ("i", "u", "f"):  # of pandas, also with a mask for gaps
+    """Return the values of a column as an array, with None, NaN or NaT for missing cells."""
+    if not hasattr(part, "iloc"):
+        values = np.asarray(part.to_numpy() if hasattr(part, "to_numpy") else part)
+        if values.dtype.kind == "f" and _loses_digits(part, values):
+            return _of_list(part.to_list() if hasattr(part, "to_list") else part.to_pylist())
+        return _as_text_array(values) if values.dtype.kind in "US" else values
+    kind = getattr(part.dtype, "kind", None)  # of pandas, also with a mask for missing cells
+    if kind in ("i", "u", "f"):
         gaps = part.isna().to_numpy()
-        return np.asarray(part.to_numpy() if not gaps.any() else part.to_numpy(np.float64, na_value=np.nan))
-    if hasattr(part, "iloc") and kind in ("M", "m"):
+        values = np.asarray(part.to_numpy() if not gaps.any() else part.to_numpy(np.float64, na_value=np.nan))
+        return np.asarray(part.to_numpy(object)) if kind != "f" and _loses_digits(part, values) else values
+    if kind in ("M", "m") and not (hasattr(part.dtype, "pyarrow_dtype") and part.isna().any()):
         return np.asarray(part.to_numpy(_UNITS[kind]))
-    if hasattr(part, "iloc"):
-        return np.asarray(part.to_numpy(object))
-    found = np.asarray(part.to_numpy() if hasattr(part, "to_numpy") else part)
-    return found.astype(object) if found.dtype.kind in "US" else found
+    return np.asarray(part.to_numpy(object))
 
 
-def _of_times(name: str, values: NDArray[Any]) -> RawColumn:
-    gaps = np.isnat(values)
-    start = np.datetime64(0, "D") if values.dtype.kind == "M" else np.timedelta64(0, "D")
-    days = np.where(gaps, np.nan, (np.where(gaps, start, values) - start) / _DAY)
-    return RawColumn(name, "date" if values.dtype.kind == "M" else "number", days.astype(np.float64))
-
-
-def _of_objects(name: str, values: NDArray[Any]) -> RawColumn:
-    """A column of Python objects: what all of them are that are no gaps."""
-    cells = [None if _is_gap(one) else one for one in values]
-    kinds = {type(one) for one in cells if one is not None}
-    if not kinds:
-        return RawColumn(name, "number", np.full(len(cells), np.nan))
-    if all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
-        return RawColumn(name, "yes/no", _names_of(cells))
-    if all(issubclass(kind, (date, np.datetime64)) for kind in kinds):
-        return _of_times(name, np.array([_moment(one) for one in cells], dtype="datetime64[us]"))
-    if all(issubclass(kind, (timedelta, np.timedelta64)) for kind in kinds):
-        return _of_times(name, np.array(cells, dtype="timedelta64[us]"))
-    text = _names_of(cells)
-    numbers = _numbers_in(cells)
-    if numbers is not None:
-        whole = all(one is None or isinstance(one, (int, np.integer)) or str(one).isdigit() for one in cells)
-        return _checked(RawColumn(name, "number", numbers, whole=whole))
-    moments = _dates_in(text) if kinds == {str} else None
-    return RawColumn(name, "category", text) if moments is None else _of_times(name, moments)
-
-
-def _checked(column: RawColumn) -> RawColumn:
-    if np.isinf(column.values).any():
-        raise ValueError(
-            f"Input X contains infinity, in the column {column.name!r}. Correct these cells, or leave them empty."
-        )
-    return column
+def _loses_digits(part: Any, values: NDArray[Any]) -> bool:
+    """Return True if whole numbers with missing cells among them are too large to be floats."""
+    whole = str(getattr(part, "type", getattr(part, "dtype", ""))).lower().startswith(("int", "uint"))
+    return whole and values.dtype.kind == "f" and bool((np.abs(values) > _MAX_EXACT).any())
 
 
 def _is_gap(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, str):
-        return value.strip() in GAPS
-    return bool(np.isscalar(value) and value != value)
+        return is_missing_text(value)
+    return bool((np.isscalar(value) or isinstance(value, Decimal)) and value != value)
 
 
-def _moment(value: Any) -> Any:
-    """A moment without a time zone."""
-    if isinstance(value, datetime) and (offset := value.utcoffset()) is not None:
-        return value.replace(tzinfo=None) - offset
-    return np.datetime64("NaT", "us") if value is None else value
+# Types of columns
 
 
-def _names_of(cells: list[Any]) -> NDArray[Any]:
-    found = np.empty(len(cells), dtype=object)
-    found[:] = [_name_of(one) for one in cells]
-    return found
+def _infer_source(cells: NDArray[Any], *, parse: bool) -> Source:
+    """Return the type that all cells have; text has the type as which it can be parsed, if `parse` is true."""
+    typed: dict[str, Source] = {"b": "yes/no", "M": "date", "m": "duration"}
+    if cells.dtype.kind != "O":
+        return typed.get(cells.dtype.kind, "number")
+    present = [cell for cell in cells if cell is not None]
+    if not parse and any(isinstance(cell, str) for cell in present):
+        return "text"
+    if not present:
+        return "number"
+    if all(_is_flag(cell) for cell in present):
+        return "yes/no"
+    if all(_moment(cell) is not None for cell in present):
+        return "date"
+    if all(isinstance(cell, str) for cell in present):
+        return "number" if _NUMBERS.parse_all(present)[1] is None else "text"
+    if all(_duration(cell) is not None for cell in present):
+        return "duration"
+    return "number" if all(number_in(cell) is not None for cell in present) else "text"
+
+
+def _is_flag(cell: Any) -> bool:
+    return isinstance(cell, (bool, np.bool_)) or (isinstance(cell, str) and cell.strip().lower() in _FLAG_WORDS)
+
+
+# Cells as values of a type: None if they are of another type
+
+
+def number_in(cell: Any) -> float | None:
+    """Return the number in a cell, or None if it is of another type."""
+    if isinstance(cell, str):
+        return _NUMBERS.parse(cell)
+    return float(cell) if isinstance(cell, (Real, Decimal, np.bool_)) else None
+
+
+def _exact_number(cell: Any) -> Any:
+    """Return a number; a whole one with all its digits."""
+    if isinstance(cell, str):
+        return int(cell) if _WHOLE.fullmatch(cell.strip()) else _NUMBERS.parse(cell)
+    return int(cell) if isinstance(cell, (bool, np.bool_)) else None
+
+
+def _moment(cell: Any) -> datetime | None:
+    """Return a moment without a time zone, in UTC if the cell has a time zone."""
+    if isinstance(cell, str):
+        text = cell.strip()
+        if not (len(text) >= 10 and text[4] == text[7] == "-"):
+            return None
+        try:
+            cell = datetime.fromisoformat(text)
+        except ValueError:
+            return None
+    if isinstance(cell, np.datetime64):
+        cell = cell.astype(_UNITS["M"]).item()
+    if isinstance(cell, datetime):
+        offset = cell.utcoffset()
+        return cell if offset is None else cell.replace(tzinfo=None) - offset
+    return datetime(cell.year, cell.month, cell.day) if isinstance(cell, date) else None
+
+
+def _duration(cell: Any) -> Any:
+    return cell if isinstance(cell, (timedelta, np.timedelta64)) else None
+
+
+def flag_in(cell: Any) -> bool | None:
+    """Return True or False for yes or no in a cell, or None if it is of another type."""
+    if isinstance(cell, str):
+        number = _NUMBERS.parse(cell)
+        return _FLAGS.get(cell.strip().lower()) if number is None else flag_in(number)
+    if isinstance(cell, (Real, Decimal, np.bool_)):
+        return bool(cell) if cell in (0, 1) else None
+    return None
 
 
 def _name_of(value: Any) -> str | None:
-    """The name of a category; 1 and 1.0 are the same, since gaps turn whole numbers into others."""
+    """Return the name of a category; 1 and 1.0 are the same, since a missing cell makes whole numbers floats."""
+    if value is None or isinstance(value, str):
+        return value if value is None else value.strip()
     if isinstance(value, (float, np.floating)):
         if np.isnan(value):
             return None
-        return str(int(value)) if float(value).is_integer() else str(float(value))
-    if value is None:
-        return None
-    return str(value).strip()
+        return str(int(value)) if float(value).is_integer() else str(value)
+    if isinstance(value, Decimal):
+        return str(int(value)) if value == value.to_integral_value() else format(value.normalize(), "f")
+    moment = _moment(value)
+    return str(value).strip() if moment is None else moment.isoformat().removesuffix("T00:00:00")
 
 
-def _numbers_in(values: Any, *, yes_no: bool = False) -> FloatArray | None:
-    """Numbers, also if they are written as text; None if there is anything else."""
-    found = np.full(len(values), np.nan)
-    for k, one in enumerate(values):
-        if one is None:
-            continue
-        if yes_no:
-            one = one == "True"
-        number = _number_in(one)
-        if number is None:
-            return None
-        found[k] = number
-    return found
+# Columns as values of a type
 
 
-def _number_in(value: Any) -> float | None:
-    if isinstance(value, (Real, Decimal, np.number)):
-        return float(value)
-    if not isinstance(value, str):
-        return None
-    try:
-        return float(value)
-    except ValueError:
-        return None
+def _parsed(column: RawColumn, parse: Callable[[Any], Any], expected: str, missing: Any) -> list[Any]:
+    """Return all cells as values of a type, with `missing` for missing ones."""
+    values = []
+    for cell in column.cells:
+        value = missing if cell is None else parse(cell)
+        if value is None:
+            raise _mismatch(column, cell, expected)
+        values.append(value)
+    return values
 
 
-def _dates_in(text: NDArray[Any]) -> NDArray[Any] | None:
-    """Dates that are written as year-month-day; None if there is any other text."""
-    moments = []
-    for one in text:
-        if one is not None and not (len(one) >= 10 and one[4] == one[7] == "-"):
-            return None
-        try:
-            moments.append(_moment(None if one is None else datetime.fromisoformat(one)))
-        except ValueError:
-            return None
-    return np.array(moments, dtype="datetime64[us]")
+def _numbers_in(column: RawColumn, expected: str) -> FloatArray:
+    if all(cell is None or isinstance(cell, str) for cell in column.cells):
+        numbers, place = _NUMBERS.parse_all(column.cells.tolist())
+        if place is not None:
+            raise _mismatch(column, column.cells[place], expected)
+        return numbers
+    return np.array(_parsed(column, number_in, expected, np.nan), dtype=np.float64)
+
+
+def _all_missing(column: RawColumn, expected: str) -> FloatArray:
+    """Return NaN for all cells of a column of another type, if all are missing."""
+    present = column.cells[column.cells == column.cells]
+    if len(present):
+        raise _mismatch(column, present[0], expected)
+    return np.full(len(column.cells), np.nan)
+
+
+def _mismatch(column: RawColumn, cell: Any, expected: str) -> ValueError:
+    shown = repr(cell) if isinstance(cell, str) else str(cell)
+    return ValueError(
+        f"the column {column.name!r} holds {shown}, and it had {expected} when the encoder was fitted. Correct "
+        "the value, or leave the cell empty."
+    )
+
+
+def _days(values: NDArray[Any]) -> FloatArray:
+    """Return moments as days since 1970, and durations as days."""
+    values = values.astype(_UNITS[values.dtype.kind])
+    missing = np.isnat(values)
+    start = np.datetime64(0, "us") if values.dtype.kind == "M" else np.timedelta64(0, "us")
+    return np.where(missing, np.nan, (np.where(missing, start, values) - start) / _DAY).astype(np.float64)
