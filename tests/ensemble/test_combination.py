@@ -296,3 +296,54 @@ def test_partitions_whose_rows_sum_to_one_within_the_tolerance_can_be_combined(r
     combined = combine_partitions([rounded, rounded], rule=rule, random_state=0)
     np.testing.assert_allclose(combined.masses.sum(axis=1), 1)
     np.testing.assert_array_equal(combined.to_hard(), [0, 0, 1, 0])
+
+
+def near(seed, n_members=3, n=20, c=3):
+    """Return partitions that agree about most samples."""
+    random = np.random.default_rng(seed)
+    sets = FocalSets.full(c)
+    labels = np.r_[np.arange(c), random.integers(c, size=n - c)]
+    first = 0.3 * random.dirichlet(np.full(len(sets), 0.3), size=n)
+    first[np.arange(n), sets.singleton_positions[labels]] += 0.7
+    others = [random.dirichlet(np.full(len(sets), 0.3), size=n) for _ in range(n_members - 1)]
+    mixed = [np.where(random.random((n, 1)) < 0.8, first, other) for other in others]
+    return [CredalPartition(masses, sets) for masses in (first, *mixed)]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_the_order_of_samples_does_not_matter(rule, seed):
+    members = near(seed)
+    options = {"rule": rule, "tol": 1e-9, "max_iter": 2000, "random_state": 0}
+    order = np.random.default_rng(seed).permutation(members[0].n_samples)
+    found = combine_partitions(members, **options)
+    shuffled = combine_partitions([one[order] for one in members], **options)
+    np.testing.assert_allclose(shuffled.masses, found.masses[order], atol=5e-3)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_votes_are_counted_in_shares(seed):
+    members = near(seed)
+    once, often = (combine_partitions(some, random_state=0) for some in (members, members * 3))
+    np.testing.assert_allclose(often.masses, once.masses, atol=1e-9)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    "members",
+    [
+        [[0, 0, 0], [0, 0, 0]],
+        [[0, 1], [0, 0]],
+        [[-1, -1, 0], [0, 1, 1]],
+        [CredalPartition([[0, 0, 0, 1]] * 4, FocalSets.full(2)), [0, 0, 1, 1]],
+        [CredalPartition([[1, 0, 0, 0]] * 4, FocalSets.full(2)), [0, 0, 1, 1]],
+        [CredalPartition([[1, 0, 0, 0]] * 4, FocalSets.full(2))],
+    ],
+    ids=["one cluster", "two samples", "noise", "vacuous", "outliers", "outliers alone"],
+)
+def test_extreme_partitions_give_mass_functions(rule, members):
+    masses = combine_partitions(members, rule=rule, random_state=0).masses
+    assert (masses >= 0).all()
+    np.testing.assert_allclose(masses.sum(axis=1), 1)

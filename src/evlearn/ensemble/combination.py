@@ -17,6 +17,7 @@ from evlearn.ensemble.fusion import ADDING_DOUBT, RULES, CombinationRule
 from evlearn.ensemble.products import side_by_side
 from evlearn.ensemble.recovery import Landmarks, recover, stated
 from evlearn.partition import CredalPartition, align_clusters, as_credal
+from evlearn.partition.alignment import refuse_other_names
 from evlearn.utils.convergence import Report, Trace, best_of, warn_if_unfinished
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import FloatArray, RandomSeed
@@ -53,7 +54,8 @@ def combine_partitions(
     Parameters
     ----------
     partitions : sequence of CredalPartition or array-like
-        The partitions: credal ones, labels, or probabilities; see `as_credal`.
+        The partitions: credal ones, labels, or probabilities; see `as_credal`. All have the samples in the same
+        order; partitions with names of samples that differ are refused.
     rule : str, default="average"
         How statements about a pair are combined. "average": every partition has one vote; "dempster": independent
         pieces of evidence, which become sure together; "cautious": the same for evidence that is shared, which
@@ -236,6 +238,7 @@ def _require_same_samples(members: Sequence[CredalPartition]) -> None:
     sizes = [one.n_samples for one in members]
     if len(set(sizes)) > 1:
         raise ValueError(f"partitions have {sizes} samples; all must describe the same samples.")
+    refuse_other_names(members)
     if sizes[0] < 2:
         raise ValueError("partitions of one sample have no pairs to combine; at least two samples are needed.")
 

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from evlearn.partition import CredalPartition
+from evlearn.partition.alignment import refuse_other_names
 from evlearn.partition.conversions import read_labels
 from evlearn.partition.relational import PairMasses, masses_of_block, masses_of_pairs, pair_forms
 from evlearn.utils.chunks import row_blocks
@@ -319,6 +320,7 @@ def _read_both(
 ) -> tuple[CredalPartition, CredalPartition]:
     one, other = _read(first, "first"), _read(second, "second")
     _require_same_samples(one.n_samples, other.n_samples)
+    refuse_other_names([one, other])
     _require_pairs(one)
     return one, other
 

@@ -1,5 +1,7 @@
 """The same clusters under the same numbers: one partition numbered like another."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from evlearn.partition.credal_partition import CredalPartition
@@ -14,12 +16,13 @@ def align_clusters(partition: CredalPartition, reference: CredalPartition) -> Cr
     partition : CredalPartition
         The partition to be renumbered.
     reference : CredalPartition
-        A partition of the same samples. It may have more clusters or fewer.
+        A partition of the same samples, in the same order. It may have more clusters or fewer.
 
     Returns
     -------
     CredalPartition
-        The same mass functions; clusters without a counterpart come last.
+        The same mass functions; clusters without a counterpart come last. If the reference has more clusters, the
+        clusters have the order of their counterparts, but are numbered from 0 without gaps.
 
     Notes
     -----
@@ -39,6 +42,7 @@ def align_clusters(partition: CredalPartition, reference: CredalPartition) -> Cr
         raise ValueError(
             f"there are {partition.n_samples} and {reference.n_samples} samples; both must describe the same."
         )
+    refuse_other_names([partition, reference])
     # Imported here, because it takes longer than the rest of `import evlearn`.
     from scipy.optimize import linear_sum_assignment
 
@@ -47,6 +51,18 @@ def align_clusters(partition: CredalPartition, reference: CredalPartition) -> Cr
     order = [int(one) for _, one in sorted(zip(wanted, found, strict=True))]
     order += [k for k in range(partition.n_clusters) if k not in order]
     return partition.permute_clusters(order)
+
+
+def refuse_other_names(partitions: Sequence[CredalPartition]) -> None:
+    """Raise a ValueError if two partitions have names of samples, and these differ or are in another order."""
+    named = [partition for partition in partitions if partition.sample_index is not None]
+    for partition in named[1:]:
+        if partition.sample_index is named[0].sample_index or partition.sample_names == named[0].sample_names:
+            continue
+        raise ValueError(
+            "partitions are about different samples, or have them in another order, by their sample_names; choose "
+            "the same rows of all partitions, in the same order."
+        )
 
 
 def _plausibilities(partition: CredalPartition) -> FloatArray:
