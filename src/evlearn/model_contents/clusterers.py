@@ -8,7 +8,7 @@ from evlearn.belief import FocalSets, check_masses
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, Coordinates, EuclideanModel, Statistics
-from evlearn.cluster.centroids.young_stream import YoungStream
+from evlearn.cluster.centroids.young_stream import Memory, YoungStream
 from evlearn.cluster.model_based.bootclus import BootstrapModel
 from evlearn.cluster.model_based.merged_mixture import MergedModel
 from evlearn.cluster.neighbors.eknnclus import NeighborModel
@@ -233,7 +233,8 @@ def _agree_on_prototypes(estimator: Any) -> None:
         raise ValueError("what was learned in portions is not complete")
     young: YoungStream | None = estimator.__dict__.get("_young")
     if young is not None:
-        n_rows = min(young.size(n_clusters), estimator.n_samples_seen_)
+        largest = Memory.of(None, n_clusters).size  # with a half-life there are fewer rows
+        n_rows = min(len(young.rows), largest, estimator.n_samples_seen_)
         check_length("_young.rows", young.rows, (n_rows, n_features))
         check_length("_young.weights", young.weights, (n_rows,))
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
@@ -215,6 +216,114 @@ def test_units_of_weights_do_not_matter_to_a_half_life():
         for model, unit in zip(models, (1, 1e-9), strict=True):
             model.partial_fit(X[start : start + 200], sample_weight=unit * weights[start : start + 200])
     np.testing.assert_allclose(models[0].cluster_centers_, models[1].cluster_centers_, rtol=1e-9)
+
+
+# Drift
+
+
+class WeightedKMeans:
+    """Exponentially weighted k-means, the standard of comparison for streams that drift."""
+
+    def __init__(self, n_clusters, half_life):
+        self.n_clusters, self.half_life, self.counts = n_clusters, half_life, None
+
+    def partial_fit(self, X):
+        if self.counts is None:
+            self.centers = KMeans(self.n_clusters, n_init=10, random_state=0).fit(X).cluster_centers_
+            self.counts, self.sums = np.zeros(self.n_clusters), np.zeros_like(self.centers)
+        hard = np.eye(self.n_clusters)[self.predict(X)]
+        kept = 2 ** (-len(X) / self.half_life)
+        self.counts = self.counts * kept + hard.sum(axis=0)
+        self.sums = self.sums * kept + hard.T @ X
+        self.centers = self.sums / np.maximum(self.counts, 1e-12)[:, None]
+        return self
+
+    def predict(self, X):
+        return ((X[:, None] - self.centers) ** 2).sum(axis=2).argmin(axis=1)
+
+
+DRIFTING = np.array([[0.0, 0, 0], [8, 0, 0], [0, 8, 3]])
+
+
+def drift(n_samples, speed, seed):
+    """Three clusters on the move, in order of time; and new samples from where they end."""
+    random = np.random.default_rng(seed)
+    y = random.integers(3, size=n_samples + 1000)
+    X = DRIFTING[y] + random.normal(size=(len(y), 3))
+    X[:, 0] += np.minimum(np.arange(len(y)), n_samples) * speed
+    return X[:n_samples], X[n_samples:], y[n_samples:]
+
+
+def check_drift(kind, speed, half_life, seed, n_samples=8000):
+    X, newest, y = drift(n_samples, speed, seed)
+    model = learn(kind(3, random_state=0, half_life=half_life), X, 100)
+    return adjusted_rand_score(y, model.predict(newest))
+
+
+@pytest.mark.parametrize("kind", [ECM, CCM])
+@pytest.mark.parametrize(("speed", "half_life"), [(0.001, 200), (0.0033, 100), (0.0033, 200)])
+def test_clusters_that_drift_are_not_lost(kind, speed, half_life):
+    assert check_drift(kind, speed, half_life, 0, 7000) > 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [ECM, CCM])
+@pytest.mark.parametrize("half_life", [100, 200])
+@pytest.mark.parametrize("speed", [0.001, 0.0033, 0.01])
+def test_no_drift_is_too_fast_that_weighted_k_means_can_follow(kind, speed, half_life):
+    scores = [check_drift(kind, speed, half_life, seed) for seed in range(5)]
+    assert np.mean(scores) > 0.97
+    assert min(scores) > (0.9 if speed * half_life > 1 else 0.97)
+    X, newest, y = drift(8000, speed, 0)
+    reference = learn(WeightedKMeans(3, half_life), X, 100)
+    assert scores[0] > adjusted_rand_score(y, reference.predict(newest)) - 0.01
+
+
+@pytest.mark.parametrize("kind", [ECM, CCM])
+def test_clusters_that_jump_are_found_again(kind):
+    X, y = some(6000)
+    X[3000:] += [30, 0, 0]
+    model = learn(kind(4, random_state=0, half_life=200), X, 100)
+    assert adjusted_rand_score(y[-1000:], model.predict(X[-1000:])) > 0.97
+    assert model.predict_mass(X[-1000:]).outliers().mean() < 0.02
+
+
+def test_a_stream_that_forgets_is_never_too_old_to_look_again(monkeypatch):
+    monkeypatch.setattr(young_stream, "_YOUTH", 1)  # a stream without forgetting would be old after 1000 rows
+    X, y = some(4000)
+    late = np.concatenate([X[:3000][y[:3000] != 3], X[3000:]])
+    model = learn(make("ECM", half_life=200), late, 100)
+    assert adjusted_rand_score(y[3000:], model.predict(X[3000:])) > 0.97
+
+
+def test_clusters_keep_their_numbers_when_all_is_chosen_again(monkeypatch):
+    X, _ = some(4000)
+    model = learn(make("ECM", half_life=300), X[:2000], 100)
+    before = model.cluster_centers_
+    monkeypatch.setattr(YoungStream, "surprises", lambda *arguments: True)
+    model.random_state = 5
+    after = learn(model, X[2000:], 100).cluster_centers_
+    assert np.abs(after - before).max() < 1
+
+
+def test_the_sample_of_a_stream_that_forgets_is_of_the_newest_rows():
+    X = np.column_stack([np.arange(20_000.0), np.random.default_rng(0).standard_normal((20_000, 2))])
+    for half_life, size in ((100, 80), (1000, 721), (4000, 1000)):
+        model = learn(make("ECM", half_life=half_life, delta=1.0, init=X[:4]), X, 333)
+        ages = 20_000 - model._young.rows[:, 0]
+        assert len(ages) == size
+        mean = max(half_life / 2 / np.log(2), size)
+        assert abs(ages.mean() - mean) < 5 * mean / np.sqrt(size)
+
+
+@pytest.mark.parametrize("lives", [(None, 100), (100, None), (4000, 100), (100, 4000)])
+def test_a_half_life_may_change_on_the_way(lives):
+    X, y = some(8000)
+    model = learn(make("ECM", half_life=lives[0]), X[:4000], 200).set_params(half_life=lives[1])
+    learn(model, X[4000:], 200)
+    assert set(map(tuple, model._young.rows)) <= set(map(tuple, X))
+    assert len(model._young.rows) == len(model._young.weights) == (80 if lives[1] == 100 else 1000)
+    assert adjusted_rand_score(y, model.predict(X)) > 0.97
 
 
 @pytest.mark.parametrize("half_life", [0, -1, np.nan, "long", True])

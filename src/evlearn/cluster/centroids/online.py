@@ -5,17 +5,21 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import linear_sum_assignment
 
+from evlearn.belief import FocalSets
 from evlearn.blocks import ArrayRows, Rows
 from evlearn.blocks.open import is_elsewhere
 from evlearn.blocks.sparse import SparseRows
 from evlearn.cluster.centroids.alternation import Alternation, Model, Point
 from evlearn.cluster.centroids.clusterer import PrototypeClusterer
 from evlearn.cluster.centroids.fit import PrototypeFit, first_model, first_state, refuse_endless
+from evlearn.cluster.centroids.fit_state import FitState
 from evlearn.cluster.centroids.model import Statistics
 from evlearn.cluster.centroids.scales import Chosen
+from evlearn.cluster.centroids.starts import squared_distances
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
-from evlearn.cluster.centroids.young_stream import YoungStream
+from evlearn.cluster.centroids.young_stream import Memory, YoungStream
 from evlearn.cluster.focal_families import in_two_steps
 from evlearn.utils.convergence import Trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
@@ -62,9 +66,11 @@ class OnlineClusterer(PrototypeClusterer):
         """Learn from some more samples. What they say about the clusters is kept, and some of the first ones.
 
         It goes on from `fit`, or from earlier portions. If there were none, these samples decide where the
-        prototypes start, and on what is "auto". A sample of the portions is kept until a hundred times as many
-        have come, and looked at whenever they have doubled: if it shows other clusters or distances, all is chosen
-        again, and clusters may get other numbers. There are no masses afterwards: ask `predict_mass`.
+        prototypes start, and on what is "auto". A sample of the rows is kept and compared with the prototypes
+        whenever the number of rows has doubled, until there are 100 times as many as in the sample. If it shows
+        other clusters or distances, everything is chosen again; a cluster keeps the number of the nearest earlier
+        one. With a finite `half_life`, the sample consists mainly of the newest rows and is compared about
+        every ``half_life`` rows, without an end. There are no masses afterwards: call `predict_mass`.
 
         Parameters
         ----------
@@ -114,7 +120,7 @@ class OnlineClusterer(PrototypeClusterer):
     def _begin_stream(self, rows: Rows, weights: FloatArray | None) -> None:
         self._gaps = None
         self._seen_weight, self.n_samples_seen_ = 0.0, 0
-        self._young = None if isinstance(rows, SparseRows) else YoungStream.of(rows, weights, self.n_clusters)
+        self._young = None if isinstance(rows, SparseRows) else YoungStream.of(rows, weights, self._memory)
         state = first_state(self, rows, weights)
         self._publish_model(first_model(self, state), state.chosen)
 
@@ -124,14 +130,18 @@ class OnlineClusterer(PrototypeClusterer):
         if young is None:
             return
         n_seen = self.n_samples_seen_ + len(rows)
-        self._young = young = young.with_rows(rows, weights, self.n_samples_seen_, self.n_clusters)
-        if young is None or not young.is_due(n_seen, self.n_clusters):
+        self._young = young = young.with_rows(rows, weights, self.n_samples_seen_, self._memory)
+        if young is None or not young.is_due(n_seen, self.n_clusters, self._memory):
             return
         self._young = young.seen_at(n_seen)
         if young.surprises(self, self.cluster_centers_, self.delta_):
             inner = copy(self)
             inner.checkpoint, inner.store_masses, inner.verbose = None, False, 0
+            if not isinstance(self.init, str) and np.isfinite(self._memory.n_rows):
+                inner.init = self.cluster_centers_  # the clusters may have moved away from the first prototypes
             fit = PrototypeFit.begin(inner, ArrayRows(young.rows), young.weights)
+            if isinstance(self.init, str):
+                _keep_numbers(fit.state, self.cluster_centers_, fixed_sets=not isinstance(self.focal_sets, str))
             end = fit.run().state
             self._statistics = end.statistics * (1 / fit.weight)
             self._publish_model(end.model, fit.state.chosen)
@@ -164,8 +174,20 @@ class OnlineClusterer(PrototypeClusterer):
         return float(-np.expm1(-ages * np.log(2)) / (ages * np.log(2))) if ages > 0 else 1.0
 
     @property
+    def _memory(self) -> Memory:
+        return Memory.of(self.half_life, self.n_clusters)
+
+    @property
     def _alpha(self) -> float:
         return getattr(self, "alpha_", 1.0)
+
+
+def _keep_numbers(state: FitState, centers: FloatArray, *, fixed_sets: bool) -> None:
+    """Renumber the starts of a fit such that each has the number of the nearest earlier prototype."""
+    orders = [linear_sum_assignment(squared_distances(centers, start))[1] for start in state.starts]
+    if not fixed_sets:
+        state.focal_sets = FocalSets.from_membership(state.focal_sets.membership[:, orders[0]])
+    state.starts = np.stack([start[order] for start, order in zip(state.starts, orders, strict=True)])
 
 
 def _is_empty(X: Any) -> bool:
