@@ -46,7 +46,7 @@ ESTIMATORS = [
     NNEVCLUS(2, max_iter=3, init="random", random_state=0),
     EvidentialForestClassifier(5, random_state=0),
     EvidentialKNNClassifier(),
-    EvidentialNeuralClassifier(2, random_state=0),
+    EvidentialNeuralClassifier(4, random_state=0),
     EvidentialRBFClassifier(2, random_state=0),
     FusionClassifier([("near", EvidentialKNNClassifier())], cv=2),
     FDA(1),

@@ -57,7 +57,7 @@ WORDS = np.array(["a", "b", "c", "d"])[y]
 MODELS = {
     "forest": EvidentialForestClassifier(5, random_state=0),
     "k nearest neighbours": EvidentialKNNClassifier(),
-    "evidential network": EvidentialNeuralClassifier(2, random_state=0, max_iter=30),
+    "evidential network": EvidentialNeuralClassifier(6, random_state=0, max_iter=30),
     "radial basis functions": EvidentialRBFClassifier(random_state=0, max_iter=30),
     "fusion": FusionClassifier(
         [("near", EvidentialKNNClassifier()), ("trees", EvidentialForestClassifier(5))], cv=2

@@ -61,7 +61,7 @@ CLASSIFIERS = {
     "neighbours with soft labels": (EvidentialKNNClassifier(7, alpha=0.9), SOFT),
     "neighbours with text": (make_pipeline(StandardScaler(), EvidentialKNNClassifier(5)), TEXT),
     "prototypes": (EvidentialNeuralClassifier(random_state=0), Y - 1),
-    "prototypes, not standardized": (EvidentialNeuralClassifier(4, standardize=False, random_state=0), TEXT),
+    "prototypes, not standardized": (EvidentialNeuralClassifier(12, standardize=False, random_state=0), TEXT),
     "for and against": (EvidentialRBFClassifier(random_state=0), TEXT),
     "for and against, two classes": (EvidentialRBFClassifier(3, random_state=0), (Y > 0)),
     "for and against, many classes": (
@@ -171,7 +171,7 @@ def test_it_does_so_for_prototypes_of_any_kind_in_any_unit(
 @given(
     st.integers(2, 5),
     st.integers(1, 6),
-    st.sampled_from([EvidentialKNNClassifier(5), EvidentialNeuralClassifier(3), EvidentialRBFClassifier(4)]),
+    st.sampled_from([EvidentialKNNClassifier(5), EvidentialNeuralClassifier(9), EvidentialRBFClassifier(4)]),
     st.integers(-8, 8),
     st.integers(0, 2**31 - 1),
 )
@@ -194,7 +194,7 @@ MODELS = {
     "no outliers": fitted(ECM(3, delta=np.inf, random_state=0)),
     "mixture": fitted(MergedMixture(3, component_numbers=3, random_state=0)),
     "neighbours": fitted(EvidentialKNNClassifier(5), Y),
-    "prototypes": fitted(EvidentialNeuralClassifier(3, random_state=0), TEXT),
+    "prototypes": fitted(EvidentialNeuralClassifier(9, random_state=0), TEXT),
     "scaled": fitted(make_pipeline(StandardScaler(), EvidentialRBFClassifier(3, random_state=0)), Y - 2),
 }
 NOWHERE = {"prototypes": "", "scaled": -3}
@@ -378,7 +378,7 @@ def test_the_best_of_a_search_is_written():
         (ECM(3), [], {"level": 0}, "level must be"),
         (ECM(3), [], {"dtype": "float16"}, "dtype must be"),
         (
-            EvidentialNeuralClassifier(3),
+            EvidentialNeuralClassifier(9),
             [np.array([(0,), (1,)], dtype="M8[D]").ravel()[Y % 2]],
             {},
             "text or numb",

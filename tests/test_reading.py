@@ -15,7 +15,7 @@ MODELS = {
     "ECM": ECM(2, random_state=0).fit(X),
     "mixture": MergedMixture(2, component_numbers=2, random_state=0).fit(X),
     "neighbours": EvidentialKNNClassifier(5).fit(X, Y),
-    "prototypes": EvidentialNeuralClassifier(2, random_state=0).fit(X, Y),
+    "prototypes": EvidentialNeuralClassifier(4, random_state=0).fit(X, Y),
     "for and against": EvidentialRBFClassifier(2, random_state=0).fit(X, Y),
 }
 KINDS = {

@@ -77,7 +77,7 @@ print({name: f"{14 * combined[name]:.0f}/14" for name in combined})
 iris = load_iris()
 petals, names = iris.data[:, 2:], iris.target_names[iris.target]
 network = EvidentialNeuralClassifier(
-    2, loss_lambda=1, standardize=False, tol=1e-4, random_state=0
+    6, loss_lambda=1, standardize=False, tol=1e-4, random_state=0
 )
 network.fit(petals, names)
 pictures = [("mass", label) for label in network.focal_sets_.labels[1:]]

@@ -29,7 +29,7 @@ from evlearn.exceptions import CollapseWarning
 MODELS = [
     EvidentialForestClassifier(20, random_state=0),
     EvidentialKNNClassifier(),
-    EvidentialNeuralClassifier(n_prototypes=3, max_iter=50, random_state=0),
+    EvidentialNeuralClassifier(max_iter=50, random_state=0),
     EvidentialRBFClassifier(max_iter=50, random_state=0),
 ]
 all_models = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
@@ -43,14 +43,12 @@ def iris():
 
 def weights_are_counts_but(estimator):
     name = "check_sample_weight_equivalence_on_dense_data"
-    if isinstance(estimator, EvidentialForestClassifier):
-        # As in scikit-learn's own: a sample of weight 2 is not drawn as two samples are.
-        return {name: "trees are grown with bootstrap samples"}
     if isinstance(estimator, EvidentialKNNClassifier):
         return {name: "scales are learned as exactly as tol says; with a small tol it passes, in test_weights.py"}
-    return {name: "the draws of k-means differ; with init it passes, in test_weights.py"}
+    return {}
 
 
+@pytest.mark.filterwarnings("ignore:n_prototypes=6 exceeds half")
 @parametrize_with_checks(
     [*MODELS, EvidentialNeuralClassifier(6, per_class=False, max_iter=50, random_state=0)],
     expected_failed_checks=weights_are_counts_but,

@@ -4,16 +4,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris, make_blobs
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_blobs
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.model_selection import train_test_split
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from evlearn import CredalPartition
 from evlearn.belief import FocalSets, dempster
 from evlearn.classify import EvidentialForestClassifier, masses_from_forest
-from evlearn.classify.forest import witnessed
+from evlearn.classify.forest import bootstrap_counts, shares_out_of_bag, witnessed
 from evlearn.classify.leaves import Leaves
+from evlearn.classify.units import usual_values
 
 
 @pytest.fixture(scope="module")
@@ -135,25 +146,166 @@ def test_weights_of_classes_are_weights_of_their_samples(iris):
         EvidentialForestClassifier(5, class_weight="balanced").fit(X, soft)
 
 
-def test_a_forest_is_needed(iris):
-    X, _ = iris
-    with pytest.raises(ValueError, match="forest must be a fitted forest of classification trees"):
-        masses_from_forest(StandardScaler().fit(X), X)
+class OtherFeatures(RandomForestClassifier):
+    """A forest with a tree that was grown with other features."""
+
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.estimators_[-1] = DecisionTreeClassifier().fit(np.asarray(X)[:, 1:], y)
+        return self
+
+
+class OtherClasses(ExtraTreesClassifier):
+    """A forest with a tree that was grown with some of the classes."""
+
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.estimators_[-1] = DecisionTreeClassifier().fit(X[y < 2], y[y < 2])
+        return self
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (BaggingClassifier(DecisionTreeClassifier(), max_features=0.5, n_estimators=5), "got BaggingClassifier"),
+        (OneVsRestClassifier(DecisionTreeClassifier()), "got OneVsRestClassifier"),
+        (AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=3), "got AdaBoostClassifier"),
+        (GradientBoostingClassifier(n_estimators=3), "got GradientBoostingClassifier"),
+        (RandomForestRegressor(5), "got RandomForestRegressor"),
+        (DecisionTreeClassifier(), "got DecisionTreeClassifier"),
+        (StandardScaler(), "forest must be a fitted forest of classification trees"),
+        (make_pipeline(StandardScaler(), BaggingClassifier(n_estimators=3)), "Fit one of these forests"),
+        (OtherFeatures(5), "all 4 features and all 3 classes, got a OtherFeatures"),
+        (OtherClasses(5), "all 4 features and all 3 classes, got a OtherClasses"),
+    ],
+)
+def test_a_forest_is_needed(iris, model, message):
+    X, y = iris
+    with pytest.raises(ValueError, match=message):
+        masses_from_forest(model.fit(X, y), X)
+
+
+def test_a_forest_has_one_target_and_samples_have_its_features(iris):
+    X, y = iris
+    several = RandomForestClassifier(5).fit(X, np.column_stack([y, y > 0]))
+    with pytest.raises(ValueError, match="one target, got a RandomForestClassifier with 2: fit one forest"):
+        masses_from_forest(several, X)
+    forest = RandomForestClassifier(5).fit(X, y)
+    for wrong in (X[:, :3], np.hstack([X, X])):
+        with pytest.raises(ValueError, match="X must have the 4 features of the forest, got"):
+            masses_from_forest(forest, wrong)
+
+
+def test_forests_of_others_are_forests_too(iris):
+    class Mine(RandomForestClassifier):
+        pass
+
+    X, y = iris
+    mine, theirs = (kind(10, random_state=0).fit(X, y) for kind in (Mine, RandomForestClassifier))
+    assert masses_from_forest(mine, X) == masses_from_forest(theirs, X)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_copies_of_all_samples_change_neither_reach_nor_accuracy(load):
+    X, y = load(return_X_y=True)
+    splits = [train_test_split(X, y, stratify=y, test_size=0.5, random_state=seed) for seed in range(3)]
+    accuracies, open_masses, reaches = {}, {}, {}
+    for copies in (1, 2, 6, 10):
+        models = [
+            EvidentialForestClassifier(50, random_state=0).fit(
+                np.tile(known, (copies, 1)), np.tile(labels, copies)
+            )
+            for known, _, labels, _ in splits
+        ]
+        pairs = list(zip(models, splits, strict=True))
+        accuracies[copies] = np.mean([model.score(new, truth) for model, (_, new, _, truth) in pairs])
+        open_masses[copies] = np.mean([model.predict_mass(new).masses[:, -1] for model, (_, new, _, _) in pairs])
+        reaches[copies] = np.mean([model._reach for model in models])
+    assert max(accuracies.values()) - min(accuracies.values()) < 0.02
+    assert max(open_masses.values()) - min(open_masses.values()) < 0.02
+    # Nearly equal: units of features are quantiles, which copies change a little.
+    assert max(reaches.values()) < 1.1 * min(reaches.values())
+
+
+def test_answers_to_a_few_questions_are_within_reach():
+    random = np.random.default_rng(0)
+    X = random.integers(1, 6, size=(3000, 3)).astype(float)
+    between = random.integers(2, 10, size=(1000, 3)) / 2  # 3.5, say
+    score = X @ [1, 0.7, -0.5]
+    y = score + random.normal(scale=0.5, size=3000) > score.mean()
+    truth = between @ [1, 0.7, -0.5] > score.mean()
+    model = EvidentialForestClassifier(50, random_state=0).fit(X, y)
+    assert model.score(between, truth) > RandomForestClassifier(50, random_state=0).fit(X, y).score(between, truth)
+    assert model.predict_mass(between).masses[:, -1].max() < 0.5
+    unseen = ~(X == [5, 5, 1]).all(axis=1)
+    model = EvidentialForestClassifier(50, random_state=0).fit(X[unseen], y[unseen])
+    assert model.predict_mass([[5, 5, 1]]).masses[0, -1] < 0.7
+
+
+def test_the_class_of_samples_out_of_reach_is_that_of_the_leaves(iris):
+    X, y = iris
+    far = X + [0, 0, 0, 1e4] * np.linspace(1, 1e3, 150)[:, None]
+    near, blind = (EvidentialForestClassifier(50, reach=reach, random_state=0).fit(X, y) for reach in (0.95, None))
+    np.testing.assert_allclose(near.predict_mass(far).masses[:, -1], 1, atol=1e-8)
+    np.testing.assert_array_equal(near.predict(far), blind.predict(far))
+    assert set(near.predict(far)) != {0}
+
+
+def test_the_order_of_samples_changes_nothing(iris):
+    X, y = iris
+    order = np.random.default_rng(0).permutation(150)
+    one, other = (EvidentialForestClassifier(20, random_state=0).fit(X[k], y[k]) for k in (slice(None), order))
+    assert one.predict_mass(X) == other.predict_mass(X)
+    np.testing.assert_array_equal(one.oob_partition_.masses[order], other.oob_partition_.masses)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=30), st.integers(0, 1000))
+def test_bootstrap_samples_have_the_size_of_the_data(weights, seed):
+    counts = bootstrap_counts(np.array(weights, dtype=float), np.random.default_rng(seed))
+    assert counts.sum() == sum(weights)
+    assert (counts == counts.round()).all()
+
+
+def test_samples_out_of_bag_are_those_not_drawn():
+    ones = np.ones(4)
+    np.testing.assert_array_equal(shares_out_of_bag(ones, np.array([0.0, 1, 2, 0])), [True, False, False, True])
+    # Of three equal samples, one draw leaves two out of bag, and a second one leaves 2/3 of these.
+    shares = shares_out_of_bag(np.array([3.0, 3, 1, 0.5]), np.array([1.0, 2, 1, 0]))
+    np.testing.assert_allclose(shares, [2 / 3, 4 / 9, 0, 1], rtol=1e-6)
+
+
+@given(st.lists(st.integers(1, 4), min_size=4, max_size=40), st.integers(0, 1000))
+def test_units_of_weighted_samples_are_those_of_repeated_ones(counts, seed):
+    data = np.random.default_rng(seed).normal(size=(len(counts), 3)).round(1) ** 3
+    data[:, 2] = 0.1  # a constant has no unit
+    one = usual_values(data, np.array(counts, dtype=float))
+    other = usual_values(np.repeat(data, counts, axis=0))
+    np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+    assert one[1][2] == 1
+
+
+def test_units_ignore_values_far_out():
+    data = np.arange(1000.0)[:, None]
+    outliers = np.vstack([data, [[1e9]] * 5])
+    np.testing.assert_allclose(usual_values(outliers), usual_values(data), rtol=0.02)
+    inner = np.clip(data, np.quantile(data, 0.01, method="higher"), np.quantile(data, 0.99, method="lower"))
+    np.testing.assert_allclose(np.ravel(usual_values(data)), [inner.mean(), inner.std()])
 
 
 def test_doubtful_labels_teach_more_than_best_guesses():
-    random = np.random.default_rng(0)
-    y = random.integers(3, size=600)
-    X = random.normal(size=(600, 12))
-    X[:, :3] += 1.5 * np.eye(3)[y]
-    # Who doubts is wrong more often, and says so.
-    doubt = random.random(600)
-    guess = np.where(random.random(600) < doubt, random.integers(3, size=600), y)
-    plausibilities = np.where(np.eye(3)[guess] == 1, 1, doubt[:, None])
-    right = [
-        (
-            EvidentialForestClassifier(50, random_state=0).fit(X[:300], said[:300]).predict(X[300:]) == y[300:]
-        ).mean()
-        for said in (plausibilities, guess)
-    ]
-    assert right[0] > right[1] + 0.02
+    gains = []
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        y = random.integers(3, size=600)
+        X = random.normal(size=(600, 12))
+        X[:, :3] += 1.5 * np.eye(3)[y]
+        # Who doubts is wrong more often, and says so.
+        doubt = random.random(600)
+        guess = np.where(random.random(600) < doubt, random.integers(3, size=600), y)
+        plausibilities = np.where(np.eye(3)[guess] == 1, 1, doubt[:, None])
+        soft, crisp = (
+            EvidentialForestClassifier(50, random_state=0).fit(X[:300], labels[:300]).predict(X[300:])
+            for labels in (plausibilities, guess)
+        )
+        gains.append((soft == y[300:]).mean() - (crisp == y[300:]).mean())
+    assert np.mean(gains) > 0.02

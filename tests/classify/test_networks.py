@@ -1,10 +1,13 @@
 """Networks of prototypes: forward passes, gradients and training, against R and against Dempster's rule."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from evlearn.belief import FocalSets, dempster
@@ -123,15 +126,51 @@ def test_prototypes_are_combined_by_dempsters_rule(seed):
 def test_fixed_prototypes_stay_and_a_price_silences():
     _, data, _ = some_enn(0, n_samples=200)
     y = (data[:, 0] > 0).astype(int)
-    model = EvidentialNeuralClassifier(3, optimize_prototypes=False, random_state=0).fit(data, y)
-    moved = EvidentialNeuralClassifier(3, random_state=0).fit(data, y)
-    first = EvidentialNeuralClassifier(3, random_state=0, max_iter=1)
+    model = EvidentialNeuralClassifier(6, optimize_prototypes=False, random_state=0).fit(data, y)
+    moved = EvidentialNeuralClassifier(6, random_state=0).fit(data, y)
+    first = EvidentialNeuralClassifier(6, random_state=0, max_iter=1)
     with pytest.warns(ConvergenceWarning, match="the loss still changed"):
         first.fit(data, y)
     assert model.objective_ >= moved.objective_ - 1e-6
     assert np.abs(model.prototypes_ - moved.prototypes_).max() > 1e-3
-    cheap, dear = (EvidentialNeuralClassifier(3, mu=mu, random_state=0).fit(data, y) for mu in (1e-4, 0.05))
+    cheap, dear = (EvidentialNeuralClassifier(6, mu=mu, random_state=0).fit(data, y) for mu in (1e-4, 0.05))
     assert dear.strengths_.sum() < cheap.strengths_.sum()
+
+
+@pytest.mark.parametrize("per_class", [True, False])
+def test_the_number_of_prototypes_is_that_of_all_classes(per_class):
+    X, y = make_blobs([60, 20, 40, 30], n_features=3, centers=None, random_state=0)
+    for number in (2, 4, 11):
+        model = EvidentialNeuralClassifier(number, per_class=per_class, max_iter=20, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # two prototypes may be too few for four classes
+            assert len(model.fit(X, y).prototypes_) == number
+
+
+def test_prototypes_begin_in_equal_numbers_of_classes():
+    X, y = make_blobs([60, 20, 40], n_features=3, random_state=0)
+    model = EvidentialNeuralClassifier(7, optimize_prototypes=False, random_state=0).fit(X, y)
+    nearest = np.linalg.norm(model.prototypes_[:, None] - X, axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(np.bincount(y[nearest]), [3, 2, 2])  # the largest class has one more
+
+
+@pytest.mark.parametrize("kind", [EvidentialNeuralClassifier, EvidentialRBFClassifier])
+def test_too_many_prototypes_are_reported(kind):
+    X, y = make_blobs(40, n_features=2, centers=2, random_state=0)
+    message = "n_prototypes=21 exceeds half of the 40 distinct training samples.*use at most 20, or 'auto'"
+    with pytest.warns(UserWarning, match=message):
+        kind(21, random_state=0).fit(np.repeat(X, 3, axis=0), np.repeat(y, 3))
+    kind(20, random_state=0).fit(X, y)
+    kind(init={"prototypes": X}).fit(X, y)
+
+
+@pytest.mark.slow
+def test_the_vowels_of_the_slides_are_learned(read_data):
+    X, y = read_data("vowel_train")
+    new, truth = read_data("vowel_test")
+    model = EvidentialNeuralClassifier(33, random_state=0).fit(X, y)
+    assert len(model.prototypes_) == 33
+    assert 1 - model.score(new, truth) < 0.6  # of 11 classes; it was 0.85 with 33 prototypes for each
 
 
 @pytest.mark.slow

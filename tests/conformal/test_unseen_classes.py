@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -25,7 +26,7 @@ SMALL = EvidentialForestClassifier(20, n_witnesses=1, min_samples_split=2, reach
 CLASSIFIERS = [
     SMALL,
     EvidentialKNNClassifier(),
-    EvidentialNeuralClassifier(2, max_iter=200),
+    EvidentialNeuralClassifier(6, max_iter=200),
     EvidentialRBFClassifier(max_iter=300),
     make_pipeline(StandardScaler(), LogisticRegression()),
 ]
@@ -67,6 +68,59 @@ def test_a_digit_that_was_never_shown_is_found():
     alarms, strange = model.is_unseen(X[new]), y[new] == 4
     assert 0.02 < alarms[~strange].mean() < 0.08
     assert alarms[strange].mean() > 0.7
+
+
+def alarms_after(copies, seed, rate=0.1):
+    """Whether new samples are unseen if training samples were copied."""
+    X, y = groups(150, seed, centers=3)
+    rows = np.repeat(np.arange(150), copies if np.ndim(copies) == 0 else np.asarray(copies)[y])
+    model = UnseenClassDetector(EvidentialKNNClassifier(5), false_alarm_rate=rate, random_state=0)
+    new, truth = groups(300, 100 + seed, centers=3)
+    return model.fit(X[rows], y[rows]).is_unseen(new), truth
+
+
+@pytest.mark.parametrize("copies", [1, 2, 6, (1, 1, 5)])
+def test_copies_of_samples_do_not_change_the_rate_of_false_alarms(copies):
+    alarms, truth = map(np.concatenate, zip(*(alarms_after(copies, seed) for seed in range(4)), strict=True))
+    assert 0.05 < alarms.mean() < 0.15
+    assert max(alarms[truth == k].mean() for k in range(3)) < 0.2
+
+
+def test_copies_of_all_samples_change_no_p_value():
+    X, y = groups(60, 0, centers=3)
+    new = X + 0.5
+    once, often = (
+        UnseenClassDetector(LinearDiscriminantAnalysis(), random_state=0).fit(X[rows], y[rows]).p_values(new)
+        for rows in (np.arange(60), np.tile(np.arange(60), 3))
+    )
+    np.testing.assert_allclose(often, once, atol=0.05)
+    assert once.min() >= 1 / 61
+    assert often.min() >= 1 / 61
+
+
+@pytest.mark.parametrize("n_samples", [2, 3, 8])
+def test_fewer_samples_than_parts_are_refused(n_samples):
+    X, y = np.random.default_rng(0).normal(size=(n_samples, 3)), np.arange(n_samples) % 2
+    with pytest.raises(ValueError, match=f"cv=10 needs at least 10 distinct samples, got {n_samples} among"):
+        UnseenClassDetector().fit(X, y)
+    with pytest.raises(ValueError, match=f"got {n_samples} among n_samples = {5 * n_samples}: give more samples"):
+        UnseenClassDetector().fit(np.tile(X, (5, 1)), np.tile(y, 5))
+
+
+@pytest.mark.parametrize("y", [[0, 1], [0, 0, 1], [0] * 11 + [1]], ids=len)
+@pytest.mark.parametrize("estimator", [None, EvidentialKNNClassifier(), LinearDiscriminantAnalysis()])
+def test_a_class_of_one_sample_beside_another_is_refused(y, estimator):
+    X = np.random.default_rng(0).normal(size=(len(y), 3))
+    with pytest.raises(ValueError, match="at least 2 classes with 2 or more distinct samples each"):
+        UnseenClassDetector(estimator, cv=2).fit(X, y)
+
+
+@pytest.mark.parametrize("y", [[0, 0, 1, 1], [0] * 10 + [1, 2], [0, 0, 0, 1, 1, 1]], ids=len)
+def test_small_data_may_be_enough(y):
+    X = np.random.default_rng(0).normal(size=(len(y), 3))
+    p_values = UnseenClassDetector(EvidentialKNNClassifier(1), cv=2, random_state=0).fit(X, y).p_values(X)
+    assert (p_values > 0).all()
+    assert (p_values <= 1).all()
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,10 @@ def grids(n_classes):
         ),
         "evidential network": (
             network,
-            [{}, *({"n_prototypes": number, "mu": mu} for number in (2, 5, 10) for mu in (0, 1e-3))],
+            [
+                {},
+                *({"n_prototypes": number * n_classes, "mu": mu} for number in (2, 5, 10) for mu in (0, 1e-3)),
+            ],
         ),
         "evidential radial": (
             radial,

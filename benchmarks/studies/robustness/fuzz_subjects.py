@@ -103,7 +103,7 @@ MODELS = {
     "KernelFDA": (KernelFDA(kernel="poly"), X),
     "EvidentialKNN": (EvidentialKNNClassifier(3), X),
     "EvidentialKNN soft": (EvidentialKNNClassifier(3), X),
-    "EvidentialNeural": (EvidentialNeuralClassifier(1, max_iter=5, random_state=0), X),
+    "EvidentialNeural": (EvidentialNeuralClassifier(3, max_iter=5, random_state=0), X),
     "EvidentialForest": (EvidentialForestClassifier(3, random_state=0), X),
     "EvidentialRBF": (EvidentialRBFClassifier(max_iter=5, random_state=0), X),
     "mixture": (ParsimoniousGaussianMixture(2, covariance_models="EEE", random_state=0), X),

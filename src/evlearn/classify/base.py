@@ -1,18 +1,20 @@
 """What all evidential classifiers share: predictions as views of mass functions, and decisions from them."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.blocks.sparse import SparseBlock, with_length
 from evlearn.classify.labels import Labels, check_same_samples, read_labels
+from evlearn.cluster.centroids.weights import check_weights
 from evlearn.cluster.gaps import partition_with_gaps
 from evlearn.mixture.gaps import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
@@ -34,6 +36,27 @@ _SET_RULES: dict[str, Callable[[FloatArray, FocalSets], BoolArray]] = {
     "u65": lambda masses, focal_sets: belief.partial_assignment(masses, focal_sets, utility="u65"),
     "u80": lambda masses, focal_sets: belief.partial_assignment(masses, focal_sets, utility="u80"),
 }
+
+
+class Training(NamedTuple):
+    """Training samples of positive weight.
+
+    Attributes
+    ----------
+    data : ndarray of shape (n_kept, n_features) or SparseBlock
+        The samples, with missing values filled in.
+    labels : Labels
+        Their labels.
+    weights : ndarray of shape (n_kept,) or None
+        Their weights; None if all of them are 1.
+    kept : ndarray of bool of shape (n_samples,) or None
+        True for the samples of positive weight; None if no sample was removed.
+    """
+
+    data: Any
+    labels: Labels
+    weights: FloatArray | None
+    kept: BoolArray | None
 
 
 class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
@@ -232,16 +255,24 @@ class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator)
             raise ValueError(f"X has values beyond {LARGEST:g}, whose squares overflow; divide it by a constant.")
         return numbers
 
-    def _read_training(self, X: Any, y: Any) -> tuple[Any, Labels]:
+    def _read_training(self, X: Any, y: Any, sample_weight: Any = None) -> "Training":
+        """Return the training samples of positive weight, complete, with their labels and weights."""
         name = type(self).__name__
         numbers = self._read(X, reset=True)
         data: Any = numbers.data
         check_same_samples(y, X)
         labels = read_labels(y, data, name)
         self.classes_ = labels.classes
+        weights = check_weights(sample_weight, data)
+        is_square = get_tags(self).input_tags.pairwise  # columns are samples too
+        kept = None if weights is None or is_square or weights.all() else weights > 0
+        if kept is not None:
+            assert weights is not None
+            data, labels, weights = data[kept], labels.take(kept), weights[kept]
+            numbers = Numbers(data, numbers.has_gaps)
         if self._takes_gaps and not isinstance(data, SparseBlock):
             data = self._without_gaps(numbers, labels)
-        return data, labels
+        return Training(data, labels, weights, kept)
 
     # Missing values
 

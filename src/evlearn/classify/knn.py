@@ -181,8 +181,8 @@ class EvidentialKNNClassifier(EvidentialClassifier):
             The fitted estimator.
         """
         self._check_parameters()
-        data, labels = self._read_training(X, y)
-        weights = read_weights(sample_weight, self.class_weight, labels, data)
+        data, labels, counts, _ = self._read_training(X, y, sample_weight)
+        weights = read_weights(counts, self.class_weight, labels, data)
         self._evidence = make_evidence(labels)
         self._tree = self._make_search(data)
         self._n_samples = len(data)

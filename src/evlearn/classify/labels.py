@@ -38,8 +38,8 @@ class Labels:
         """What the classes are called in focal sets."""
         return [str(one) for one in self.classes]
 
-    def take(self, rows: BoolArray) -> "Labels":
-        """The labels of some samples."""
+    def take(self, rows: BoolArray | IntArray) -> "Labels":
+        """Return the labels of some samples."""
         if self.partition is None:
             assert self.codes is not None
             return Labels(self.classes, self.codes[rows])

@@ -74,15 +74,15 @@ class Leaves:
             features = self.features[nodes]
         return np.asarray(self.children[nodes, 0])
 
-    def said(self, rows: FloatArray, heard: BoolArray | None = None) -> FloatArray:
+    def said(self, rows: FloatArray, heard: FloatArray | BoolArray | None = None) -> FloatArray:
         """The mean of what the leaves of each row say, in all trees or in those that are heard.
 
         Parameters
         ----------
         rows : ndarray of shape (n_rows, n_features)
             The samples.
-        heard : ndarray of bool of shape (n_rows, n_trees) or None, default=None
-            Which trees count for which row; where none does, all do.
+        heard : ndarray of shape (n_rows, n_trees) or None, default=None
+            The weight of each tree for each row, or True for the trees that count; where none does, all do.
 
         Returns
         -------

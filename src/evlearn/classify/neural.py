@@ -34,11 +34,11 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     Parameters
     ----------
     n_prototypes : int or "auto", default="auto"
-        The number of prototypes, for each class or in all. "auto": one for ten samples, from two to ten for each
-        class. With two or three, a network may end with all samples in one class.
+        The number of prototypes of all classes together. "auto": one for 10 samples, from 2 to 10 for each class.
+        With 2 or 3, a network may end with all samples in one class.
     per_class : bool, default=True
-        Whether each class has prototypes of its own to begin with. Otherwise prototypes are spread over all
-        samples, and begin with the shares of the classes around them.
+        Whether training begins with an equal number of prototypes in each class, where there are enough of them.
+        Otherwise prototypes are spread over all samples, and begin with the shares of the classes around them.
     loss_lambda : "pignistic" or float, default="pignistic"
         The share of the mass on all classes that counts for each of them, in the error that is made small:
         "pignistic" is one divided by the number of classes, 1 compares plausibilities with labels, and 0 degrees
@@ -107,7 +107,7 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from evlearn.classify import EvidentialNeuralClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = EvidentialNeuralClassifier(3, random_state=0).fit(X, y)
+    >>> model = EvidentialNeuralClassifier(9, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
     >>> model.predict_mass([[5, 3, 100, 100]]).masses.round(2)
@@ -185,13 +185,15 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         self, data: FloatArray, labels: Labels, weights: FloatArray, random: np.random.RandomState
     ) -> ENNParameters:
         targets, beta = labels.targets(0), None
+        number = self._number(weights, targets)
+        groups = np.unique(targets.argmax(axis=1))
         given = self._given_prototypes(data.shape[1])
         if given is not None:
             prototypes = given
-        elif self.per_class:
-            prototypes, beta = self._centres_by_class(data, targets, weights, random)
+        elif self.per_class and number >= len(groups):
+            prototypes, beta = self._centres_by_class(data, targets, weights, number, random)
         else:
-            prototypes, _ = centres_of(data, self._number(weights, targets), weights, random)
+            prototypes, _ = centres_of(data, number, weights, random)
         squares, cells = cell_table(data, prototypes)
         cells *= weights[:, None]
         n_prototypes = len(prototypes)
@@ -206,19 +208,30 @@ class EvidentialNeuralClassifier(PrototypeClassifier):
         return ENNParameters(prototypes, eta, beta, xi)
 
     def _number(self, weights: FloatArray, targets: FloatArray) -> int:
-        """The number of prototypes, for each class or in all."""
+        """Return the number of prototypes of all classes together."""
         if not isinstance(self.n_prototypes, str):
-            return self.n_prototypes
-        n_classes = targets.shape[1]
-        of_class = int(np.clip(weights.sum() / (_SAMPLES * n_classes), *_OF_CLASS))
-        return of_class if self.per_class else of_class * n_classes
+            return int(self.n_prototypes)
+        n_classes = int(targets.shape[1])
+        return n_classes * int(np.clip(weights.sum() / (_SAMPLES * n_classes), *_OF_CLASS))
 
     def _centres_by_class(
-        self, data: FloatArray, targets: FloatArray, weights: FloatArray, random: np.random.RandomState
+        self,
+        data: FloatArray,
+        targets: FloatArray,
+        weights: FloatArray,
+        n_prototypes: int,
+        random: np.random.RandomState,
     ) -> tuple[FloatArray, FloatArray]:
-        nearest, number = targets.argmax(axis=1), self._number(weights, targets)
-        groups = [k for k in range(targets.shape[1]) if (nearest == k).any()]
-        centres = [centres_of(data[nearest == k], number, weights[nearest == k], random)[0] for k in groups]
+        """Return prototypes, divided equally among the classes, and what they say of the classes."""
+        nearest = targets.argmax(axis=1)
+        sizes = np.bincount(nearest, weights, minlength=targets.shape[1])
+        groups = np.flatnonzero(sizes)
+        shares = np.full(len(groups), n_prototypes // len(groups))
+        shares[np.argsort(-sizes[groups], kind="stable")[: n_prototypes % len(groups)]] += 1
+        centres = [
+            centres_of(data[nearest == k], number, weights[nearest == k], random)[0]
+            for k, number in zip(groups, shares.tolist(), strict=True)
+        ]
         owners = np.repeat(groups, [len(some) for some in centres])
         return np.concatenate(centres), np.eye(targets.shape[1])[owners] + _BLUR
 

@@ -11,10 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from evlearn.classify.base import LARGEST, EvidentialClassifier
+from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.classify.labels import Labels
 from evlearn.classify.prototype_networks import pack, squared_distances, unpack
 from evlearn.classify.sample_weights import read_weights
-from evlearn.utils.convergence import Trace, best_of, publish_trace, warn_of_collapse
+from evlearn.utils.convergence import Trace, best_of, publish_trace, warn_caller, warn_of_collapse
 from evlearn.utils.lbfgs import lower_by_lbfgs
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Steps
@@ -40,6 +41,7 @@ _NEARLY_ALL = 0.9
 class PrototypeClassifier(EvidentialClassifier):
     """Base class: a network says `_start` and `_make_loss`, and is trained here."""
 
+    n_prototypes: int | str
     init: Any
     class_weight: Any
     n_init: int
@@ -50,12 +52,14 @@ class PrototypeClassifier(EvidentialClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Labels:
         self._check_parameters()
-        data, labels = self._read_training(X, y)
-        given = read_weights(sample_weight, self.class_weight, labels, data)
+        data, labels, counts, _ = self._read_training(X, y, sample_weight)
+        given = read_weights(counts, self.class_weight, labels, data)
         weights = np.ones(len(data)) if given is None else given.total
         if not weights.all():
             data, labels, weights = data[weights > 0], labels.take(weights > 0), weights[weights > 0]
         refuse_remote("X", data)
+        data, labels, weights = _merged(data, labels, weights)
+        self._warn_of_many_prototypes(len(data))
         shares = weights / weights.sum()
         self._centre = shares @ data
         spread = np.sqrt(shares @ (data - self._centre) ** 2) if self.standardize else np.ones(data.shape[1])
@@ -73,6 +77,17 @@ class PrototypeClassifier(EvidentialClassifier):
                 "Try more prototypes, a larger n_init or other features; or X says nothing about y.",
             )
         return labels
+
+    def _warn_of_many_prototypes(self, n_distinct: int) -> None:
+        """Warn if there are so many prototypes that a network may do well on training samples only."""
+        if isinstance(self.n_prototypes, str) or not isinstance(self.init, str):
+            return
+        if 2 * self.n_prototypes > n_distinct:
+            warn_caller(
+                f"n_prototypes={self.n_prototypes} exceeds half of the {n_distinct} distinct training samples: "
+                "predictions for new samples may be poor. It is the number for all classes together; use at most "
+                f"{n_distinct // 2}, or 'auto'."
+            )
 
     def _check_parameters(self) -> None:
         check_integer("n_init", self.n_init, 1)
@@ -160,6 +175,16 @@ class PrototypeClassifier(EvidentialClassifier):
                 f"init must be 'kmeans' or a dict with the key 'prototypes' and, if you like, {list(others)}; got "
                 f"{self.init!r}."
             )
+
+
+def _merged(data: FloatArray, labels: Labels, weights: FloatArray) -> tuple[FloatArray, Labels, FloatArray]:
+    """Return each distinct sample once, sorted, with the sum of the weights of its copies.
+
+    So starts by k-means, which depend on the order and number of rows, are the same for weights and for copies.
+    """
+    answers = labels.plausibilities() if labels.partition is None else labels.partition.masses
+    first, inverse = distinct_rows(np.hstack([data, answers]))
+    return data[first], labels.take(first), np.asarray(np.bincount(inverse, weights), dtype=np.float64)
 
 
 def shares_of(weights: FloatArray) -> FloatArray | None:

@@ -36,7 +36,7 @@ class EvidentialRBFClassifier(PrototypeClassifier):
     Parameters
     ----------
     n_prototypes : int or "auto", default="auto"
-        The number of prototypes; "auto" is five for each class.
+        The number of prototypes of all classes together; "auto" is 5 for each class.
     l2 : float or "auto", default="auto"
         The price of squared weights: raise it for less evidence. "auto" is 0.1 divided by the number of samples.
     standardize : bool, default=True

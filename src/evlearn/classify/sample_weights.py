@@ -9,7 +9,6 @@ import numpy.typing as npt
 from sklearn.utils.class_weight import compute_sample_weight
 
 from evlearn.classify.labels import Labels
-from evlearn.cluster.centroids.weights import check_weights
 from evlearn.utils.typing import FloatArray
 
 _Search = Callable[[int], tuple[npt.NDArray[np.int32], FloatArray]]
@@ -41,9 +40,8 @@ class SampleWeights:
         return np.asarray(np.maximum(self.counts - 1, 0) * self.by_class)
 
 
-def read_weights(sample_weight: Any, class_weight: Any, labels: Labels, data: Any) -> SampleWeights | None:
-    """The weights that a user gave; None if all samples count once."""
-    counts = check_weights(sample_weight, data)
+def read_weights(counts: FloatArray | None, class_weight: Any, labels: Labels, data: Any) -> SampleWeights | None:
+    """Return the weights of samples and of their classes, or None if all samples count once."""
     if class_weight is None:
         return None if counts is None else SampleWeights(counts, np.ones(len(data)))
     if labels.codes is None:

@@ -10,14 +10,24 @@ _FAR_OUT = 0.01
 _FARTHEST = 1e30
 
 
-def usual_values(data: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The mean and the standard deviation of features, without the values that lie farthest out."""
-    low = np.quantile(data, _FAR_OUT, axis=0, method="higher")
-    high = np.quantile(data, 1 - _FAR_OUT, axis=0, method="lower")
+def usual_values(data: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """Return the mean and the standard deviation of features, with the most extreme values clipped.
+
+    A sample of weight 2 counts as 2 samples. The mean of the weights must be at least 1.
+    """
+    counts = np.ones(len(data)) if weights is None else weights
+    last, shares = counts.sum() - 1, counts / counts.sum()
+    order = np.argsort(data, axis=0, kind="stable")
+    values, reached = np.take_along_axis(data, order, axis=0), counts[order].cumsum(axis=0)
+    columns = np.arange(data.shape[1])
+    low = values[(reached <= np.ceil(_FAR_OUT * last)).sum(axis=0), columns]
+    high = values[(reached <= np.floor((1 - _FAR_OUT) * last)).sum(axis=0), columns]
     inner = np.clip(data, low, high)
-    spread = inner.std(axis=0)
-    spread = np.where(spread > 0, spread, np.ptp(data, axis=0))  # or else only a few values differ at all
-    return inner.mean(axis=0), np.where(spread > 0, spread, 1)
+    mean = shares @ inner
+    spread = np.sqrt(shares @ np.square(inner - mean))
+    # Rounding gives constants a tiny spread. Where the clipped values are constant, few values differ at all.
+    spread = np.where(low < high, spread, np.ptp(data, axis=0))
+    return mean, np.where(spread > 0, spread, 1)
 
 
 def in_units(data: FloatArray, centre: FloatArray, unit: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ from sklearn.covariance import ledoit_wolf
 
 from evlearn.classify import EvidentialKNNClassifier
 from evlearn.classify.box_tree import BoxTree
+from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.classify.units import in_units, usual_values
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
@@ -52,14 +53,16 @@ class Strangeness:
 
     @classmethod
     def learn(cls, classifier: Any, data: FloatArray, codes: IntArray) -> "Strangeness":
-        """From samples of known classes."""
-        centre, unit = usual_values(data)
-        rows = in_units(data, centre, unit)
-        within = _whitening(rows, codes)
+        """Learn from samples of known classes; the classifier from all, distances from distinct ones."""
+        first = distinct_rows(np.column_stack([data, codes])).first
+        distinct, classes = data[first], codes[first]
+        centre, unit = usual_values(distinct)
+        rows = in_units(distinct, centre, unit)
+        within = _whitening(rows, classes)
         whitened = BoxTree.of(rows @ within)
         apart = whitened.nearest_others(min(_PLACE, len(rows) - 1))[1][:, -1]
         # With the weight of one voice that the papers have: it shows best where nothing is known.
-        evidence = EvidentialKNNClassifier(min(_PLACE, len(rows) - 1), alpha=0.95).fit(rows, codes)
+        evidence = EvidentialKNNClassifier(min(_PLACE, len(rows) - 1), alpha=0.95).fit(rows, classes)
         return cls(
             clone(classifier).fit(data, codes),
             evidence,

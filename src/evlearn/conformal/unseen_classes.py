@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evlearn.classify import EvidentialForestClassifier
 from evlearn.classify.base import EvidentialClassifier
+from evlearn.classify.distinct_rows import distinct_rows
 from evlearn.cluster.base import with_seed
 from evlearn.conformal.strangeness import QUESTIONS, Strangeness, surprise, too_far, weigh_questions
 from evlearn.partition.estimators import predicted_partition
@@ -44,8 +45,8 @@ class UnseenClassDetector(EvidentialClassifier):
     false_alarm_rate : float, default=0.05
         The share of samples of known classes that may be taken for unseen ones.
     cv : int, default=10
-        How many parts the training samples are divided into. The samples of each are judged by what is learned
-        from the others.
+        The number of parts that the training samples are divided into. The samples of each are judged by what is
+        learned from the others. Equal samples are in the same part.
     n_jobs : int or None, default=None
         How many fits are made at the same time. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -83,6 +84,10 @@ class UnseenClassDetector(EvidentialClassifier):
     place; the mass that five neighbours leave to all classes; the doubt of the classifier, one minus its largest
     probability; and the entropy of its probabilities. Each answer becomes a share in the same way. Minus their
     logarithms are added with the weights.
+
+    Copies of training samples, for example of an oversampled class, are learned from by the classifier, but
+    p-values and distances count each distinct sample once. In data with few distinct samples, such as answers to a
+    few questions, the rate of false alarms may be well below `false_alarm_rate`.
 
     References
     ----------
@@ -131,17 +136,25 @@ class UnseenClassDetector(EvidentialClassifier):
             The fitted estimator.
         """
         self._check_parameters()
-        data, labels = self._read_training(X, y)
+        data, labels, _, _ = self._read_training(X, y)
         if labels.codes is None:
             raise ValueError("y must be one class for each sample here; labels with doubt cannot be rehearsed.")
         codes, random = labels.codes, check_random_state(self.random_state)
         classifier = with_seed(clone(_FOREST if self.estimator is None else self.estimator), random)
-        part, strangers = _parts(codes, self.cv, random), _rehearsed(codes, random)
+        first, places = distinct_rows(data)
+        self._check_size(len(first), len(data))
+        part = _parts(codes[first], self.cv, random)[places]
+        strangers = _rehearsed(codes[first], random)
         learned = [(codes != k) & (part != at % self.cv) for at, k in enumerate(strangers)]
         learned += [part != at for at in range(self.cv)]
-        found = Parallel(self.n_jobs)(delayed(_left_out)(classifier, data, codes, known) for known in learned)
+        _check_classes(codes, learned)
+        once = np.zeros(len(data), dtype=bool)
+        once[first] = True
+        found = Parallel(self.n_jobs)(
+            delayed(_left_out)(classifier, data, codes, known, once & ~known) for known in learned
+        )
         rehearsals = [
-            _rehearsal(others, codes[~known] == k)
+            _rehearsal(others, codes[once & ~known] == k)
             for others, known, k in zip(found, learned, strangers, strict=False)
         ]
         self._weights = weigh_questions(rehearsals)
@@ -175,7 +188,7 @@ class UnseenClassDetector(EvidentialClassifier):
         Returns
         -------
         ndarray of shape (n_samples,)
-            From 1 / (n + 1) for n training samples to 1. Small ones speak for a class never seen.
+            From 1 / (n + 1) for n distinct training samples to 1. Small ones speak for a class never seen.
         """
         check_is_fitted(self)
         numbers = self._read(X, reset=False)
@@ -220,6 +233,13 @@ class UnseenClassDetector(EvidentialClassifier):
         check_real("false_alarm_rate", self.false_alarm_rate, 0, 0.5, open_low=True)
         check_integer("cv", self.cv, 2)
 
+    def _check_size(self, n_distinct: int, n_samples: int) -> None:
+        if n_distinct < self.cv:
+            raise ValueError(
+                f"cv={self.cv} needs at least {self.cv} distinct samples, got {n_distinct} among n_samples = "
+                f"{n_samples}: give more samples or a smaller cv."
+            )
+
     def _compare(self, rows: FloatArray) -> FloatArray:
         strange = self._strangeness.of(rows)
         scores = surprise(strange, self._usual) @ self._weights
@@ -250,9 +270,20 @@ def _rehearsed(codes: IntArray, random: np.random.RandomState) -> IntArray:
     return random.permutation(large)[:_MOST_REHEARSALS] if len(large) > 2 else large[:0]
 
 
-def _left_out(classifier: Any, data: FloatArray, codes: IntArray, known: BoolArray) -> FloatArray:
-    """How strange the other samples are, if only some are known."""
-    return Strangeness.learn(classifier, data[known], codes[known]).of(data[~known])
+def _check_classes(codes: IntArray, learned: list[BoolArray]) -> None:
+    """Raise if a part of the training samples is to be judged by samples of a single class."""
+    if any(len(np.unique(codes[known])) < 2 for known in learned):
+        raise ValueError(
+            "y must have at least 2 classes with 2 or more distinct samples each: some samples would be judged by "
+            "samples of a single class. Add samples, or leave out classes with 1 sample."
+        )
+
+
+def _left_out(
+    classifier: Any, data: FloatArray, codes: IntArray, known: BoolArray, asked: BoolArray
+) -> FloatArray:
+    """Return how strange some samples are if only others are known."""
+    return Strangeness.learn(classifier, data[known], codes[known]).of(data[asked])
 
 
 def _rehearsal(others: FloatArray, strangers: BoolArray) -> tuple[FloatArray, FloatArray]:
