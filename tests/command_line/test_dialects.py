@@ -2,11 +2,16 @@
 
 import csv
 import io
+import os
 import re
+import zipfile
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
+import pytest
 
+from evlearn.command_line import main
 from evlearn.command_line.tables import open_table
 from evlearn.utils.cells import MISSING_TOKENS
 
@@ -271,3 +276,253 @@ def test_generated_files_are_read_as_written_or_rejected_with_a_useful_message(t
             assert re.search(r"line \d+|--[a-z]", message), message
             assert "\n" not in message
         outcomes.append((outcome, len(messages)))
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def message(path, content, **options):
+    """Return the message of a file that is rejected."""
+    with pytest.raises(ValueError, match="data") as error:
+        read(write(path, content), **options)
+    return str(error.value)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "data.csv"
+
+
+GERMAN = "price;q\n879;0,40\n1.091;0,40\n7.164;0,06\n"
+
+
+def test_a_point_is_not_a_decimal_mark_beside_a_decimal_comma(path):
+    for options in ({"decimal": ","}, {}):
+        told = message(path, GERMAN, **options)
+        assert "data.csv, line 3: '1.091' in column 'price' is not a number with the decimal mark ','" in told
+        assert "If it is 1091, use `--decimal , --thousands .`" in told
+        assert "--without" in told
+        table = open_table(path, **options)
+        assert next(table.chunks(["q"])).values.tolist() == [[0.4], [0.4], [0.06]]  # without the column
+    _, columns = read(path, decimal=",", thousands=".")
+    assert [column.tolist() for column in columns] == [[879, 1091, 7164], [0.4, 0.4, 0.06]]
+
+
+def test_a_decimal_mark_is_not_taken_for_the_delimiter(path):
+    write(path, "1,76;0,40;0,98\n1,00;2,40;0,08\n")
+    for options in ({"decimal": ","}, {}):
+        names, columns = read(path, **options)
+        assert names == ["x0", "x1", "x2"]
+        assert [column.tolist() for column in columns] == [[1.76, 1], [0.4, 2.4], [0.98, 0.08]]
+    assert "',' is the decimal mark, so '1,76' in line 1 is 1.76" in open_table(path).remark
+    assert "decimal mark" not in open_table(path, decimal=",").remark
+
+
+@pytest.mark.parametrize(
+    ("text", "cell", "advice"),
+    [
+        ('a,b\n"1,234.5",2\n"2,000",3\n', "1,234.5", ["If it is 1234.5, use `--decimal . --thousands ,`"]),
+        (
+            'a,b\n"1,234",2\n"2,000",3\n',
+            "1,234",
+            ["1.234, use `--decimal ,`", "1234, use `--decimal . --thousands ,`"],
+        ),
+        ("a;b\n1 234,5;2\n9;3\n", "1 234,5", ["use `--decimal , --thousands ' '`"]),
+        ("a;b\n1'234.5;2\n9;3\n", "1'234.5", ['use `--decimal . --thousands "\'"`']),
+        (
+            "a\tb\n879\t1\n1.091\t2\n",
+            "1.091",
+            ["1.091, use `--decimal .`", "1091, use `--decimal , --thousands .`"],
+        ),
+        (
+            "a;b\n1.091;1\n2.222;2\n",
+            "1.091",
+            ["1.091, use `--decimal .`", "1091, use `--decimal , --thousands .`"],
+        ),
+        ("a;b\n1.5;1,5\n2.5;2,5\n", "1,5", ["Write all numbers of the file in one format"]),
+        ("a;b\n1.5;x\n2,5;y\n", "2,5", ["Write all numbers of the file in one format"]),
+    ],
+)
+def test_thousands_marks_and_mixed_formats_are_rejected_with_the_options_to_use(path, text, cell, advice):
+    told = message(path, text)
+    assert repr(cell) in told
+    for part in advice:
+        assert part in told
+
+
+def test_a_point_is_a_decimal_mark_without_evidence_against_it(path):
+    for text in ("a,b\n1.091,2\n2.222,3\n", "a\tb\n1.091\t879\n0.5\t3\n", "a;b\n1.091;879\n0.123;3\n"):
+        assert read(write(path, text))[1][0].tolist()[0] == 1.091
+    assert read(write(path, "a;b\n1.091;1\n2.222;2\n"), decimal=".")[1][0].tolist() == [1.091, 2.222]
+
+
+def test_a_number_in_another_format_far_below_is_rejected_too(path):
+    rows = "".join(f"{number % 1000};{number % 7}\n" for number in range(3000))
+    assert "line 3002: '1.091' in column 'a' is ambiguous" in message(path, f"a;b\n{rows}1.091;5\n")
+    told = message(path, f"a;b\n{rows}1.091;5\n", decimal=",")
+    assert "line 3002: '1.091' in column 'a' is not a number with the decimal mark ','" in told
+    assert "--thousands ." in told
+    assert "line 3002, has 3 cells instead of 2" in message(path, f"a;b\n{rows}1;5;6\n")
+    assert "line 3002: byte 0xff" in message(path, f"a;b\n{rows}".encode() + b"\xff;1\n")
+    assert "line 3002: a double quote opens a cell" in message(path, f'a;b\n{rows}"1;5\n')
+    assert "line 3002: there is a NUL byte" in message(path, f"a;b\n{rows}1;\0005\n")
+
+
+READ = {
+    "a single column": ("a\n1\n2\n", ["a"], [[1, 2]]),
+    "a single column with decimal commas": ("a\n1,5\n2,5\n", ["a"], [[1.5, 2.5]]),
+    "runs of spaces": ("  a   b\n 1.5   2\n 2.5  3  \n", ["a", "b"], [[1.5, 2.5], [2, 3]]),
+    "decimal commas between spaces": ("a b\n1,5 2\n2,5 3\n", ["a", "b"], [[1.5, 2.5], [2, 3]]),
+    "a title": ("My report\n\na,b\n1,2\n3,4\n", ["a", "b"], [[1, 3], [2, 4]]),
+    "a padded title": ("Report;;\n;;\nn;x;y\nu;1;2\nv;2;3\n", ["n", "x", "y"], [["u", "v"], [1, 2], [2, 3]]),
+    "comments": ("# x\n# y, z\na,b\n1,2\n3,4\n", ["a", "b"], [[1, 3], [2, 4]]),
+    "a header of NumPy": ("# a,b\n1,2\n3,4\n", ["# a", "b"], [[1, 3], [2, 4]]),
+    "the delimiter of Excel": ("sep=;\na;b\n1;2\n", ["a", "b"], [[1], [2]]),
+    "trailing delimiters": ("a,b,\n1,2,\n3,4,\n", ["a", "b"], [[1, 3], [2, 4]]),
+    "trailing delimiters below": ("a,b\n1,2,\n3,4,\n", ["a", "b"], [[1, 3], [2, 4]]),
+    "spaces before quotes": ('a, b\n1, "x, y"\n2, "z"\n', ["a", "b"], [[1, 2], ["x, y", "z"]]),
+    "quotes inside": ('a,b\n5" pipe,3\n"6"" pipe",4\n', ["a", "b"], [['5" pipe', '6" pipe'], [3, 4]]),
+    "line breaks in a cell": ('a,b\n"x\n\n y",1\n  \nz,2\n', ["a", "b"], [["x\n\n y", "z"], [1, 2]]),
+    "mixed line breaks": ("a,b\r\n1,2\n3,4\r5,6", ["a", "b"], [[1, 3, 5], [2, 4, 6]]),
+    "times": ("t,v\n2024-01-01 10:00,5\n2024-01-02 11:00,6\n", ["t", "v"], [None, [5, 6]]),
+    "percentages": ("a;b\n5,5%;1\n6,5%;2\n", ["a", "b"], [["5,5%", "6,5%"], [1, 2]]),
+    "German dates": (
+        "d;x\n01.02.2024;1,5\n03.04.2024;2,5\n",
+        ["d", "x"],
+        [["01.02.2024", "03.04.2024"], [1.5, 2.5]],
+    ),
+    "names with commas": ("n, v;x\nLee, Ann;1\nRay, Bob;2\n", ["n, v", "x"], [["Lee, Ann", "Ray, Bob"], [1, 2]]),
+    "an empty cell in quotes": ('a\n1\n""\n3\n', ["a"], [[1, None, 3]]),
+    "text below text": ("red,x\nblue,y\nred,x\n", ["x0", "x1"], [["red", "blue", "red"], ["x", "y", "x"]]),
+    "UTF-16": ("name;x\nMüller;1\n".encode("utf-16"), ["name", "x"], [["Müller"], [1]]),
+    "UTF-8 with a mark": ("name;x\nMüller;1\n".encode("utf-8-sig"), ["name", "x"], [["Müller"], [1]]),
+}
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_a_format_is_detected(path, kind):
+    content, expected, values = READ[kind]
+    names, columns = read(write(path, content))
+    assert names == expected
+    for column, cells in zip(columns, values, strict=True):
+        if cells is not None:
+            assert [None if cell is None or cell != cell else cell for cell in column] == cells
+
+
+REJECTED = {
+    "a comma for two things": ("a,b\n1,2\n3,4\n", {"decimal": ","}, "',' is set as a mark in numbers"),
+    "a comma for both": ("a,b\n1,2\n", {"decimal": ",", "delimiter": ","}, "--delimiter , is also set as a mark"),
+    "a delimiter that is not there": (
+        "a,b\n1,2\n",
+        {"delimiter": ";"},
+        "does not occur in data.csv, but ',' does",
+    ),
+    "decimals or cells": ("1,76\n0,40\n0,06\n", {}, "line 3: in '0,06' a comma may separate cells or be a mark"),
+    "thousands or cells": ("1,234\n5,678\n", {}, "line 1: in '1,234' a comma may separate cells"),
+    "spaces in numbers": ("a\n1 234\n5 678\n", {}, "`--delimiter space` or `--thousands ' '`"),
+    "spaces beside text": ("name value\nanna 5.1\nben 6.2\n", {}, "use `--delimiter space`"),
+    "two delimiters": ("a,b;c,d\ne,f;g,h\n", {}, "both ';' and ',' split all lines"),
+    "a short first line": ("5\n1,2\n3,4\n", {}, "data.csv, line 1, has 1 cell instead of 2"),
+    "a missing name": ("a,b\nr1,1,2\nr2,3,4\n", {}, "line 1, has 2 names, and the lines below it have 3 cells"),
+    "a title and no header": ("Report\n1,2,3\n3,4,5\n", {}, "data.csv, line 1, has 1 cell instead of 3"),
+    "a comma in a column of text": ("name\nfoo, x\nbar\nbaz\n", {}, "line 2, has 2 cells instead of 1"),
+    "text behind quotes": ('a,b\n"5" pipe",3\n"6",4\n', {}, "line 2: text follows a closing quote"),
+    "an open quote": ('a,b\n1,2\n"x,3\n6,4\n', {}, "line 3: a double quote opens a cell and is not closed"),
+    "names that are equal": (
+        "a,a\n1,2\n",
+        {},
+        "several columns of the name 'a'; rename them. The names are in line 1",
+    ),
+    "columns without names": ("a,,\n1,2,3\n4,5,6\n", {}, "several columns without a name"),
+    "only a header": ("a,b\n", {}, "no rows below it. If that line is a sample, use --no-header"),
+    "NUL": (b"a,b\n1,2\n3,\x004\n", {}, "line 3: there is a NUL byte at position 10"),
+    "Latin-1": ("name;x\nMüller;1\n".encode("latin-1"), {}, "line 2: byte 0xfc at position 8 is not UTF-8"),
+    "UTF-16 without a mark": ("name;x\nMüller;1\n".encode("utf-16-le"), {}, "use --encoding utf-16-le"),
+    "a wrong encoding": (
+        b"name;x\nM\x81ller;1\n",
+        {"encoding": "cp1252"},
+        "byte 0x81 at position 8 is not CP1252",
+    ),
+    "another mark": ("a\n1\n".encode("utf-8-sig"), {"encoding": "cp1252"}, "--encoding cp1252 does not fit"),
+    "no UTF-16": (b"a;b\n1;22\n", {"encoding": "utf-16"}, "use another --encoding"),
+    "JSON": ('[{"a": 1}, {"a": 2}]', {}, "is a JSON file"),
+    "a model": ('{\n "schema": "evlearn-model"}', {}, "evlearn predict model.json data.csv"),
+    "gzip": (b"\x1f\x8b\x08abc", {}, "is compressed; unpack it first"),
+    "zip": (b"PK\x03\x04abc", {}, "is compressed; unpack it first"),
+    "old Excel": (b"\xd0\xcf\x11\xe0\xa1\xb1", {}, "is a spreadsheet; save the sheet as CSV"),
+    "HTML": ("<html><table>", {}, "is HTML or XML"),
+    "Parquet": (b"PAR1abc", {}, "rename it so that its name ends in .parquet"),
+    "blank lines": ("\n \n", {}, "has no rows"),
+}
+
+
+@pytest.mark.parametrize("kind", REJECTED)
+def test_a_broken_or_ambiguous_file_is_rejected_with_a_remedy(path, kind):
+    content, options, expected = REJECTED[kind]
+    assert expected in message(path, content, **options)
+
+
+def test_the_word_that_windows_shows_is_in_the_advice(path):
+    told = message(path, "name;x\nMüller;1\n".encode("cp1252"))
+    assert "use --encoding cp1252 if the word there is 'Müller'" in told
+    assert read(path, encoding="cp1252")[1][0].tolist() == ["Müller"]
+
+
+@pytest.mark.parametrize(("ending", "member"), [("xlsx", "xl/workbook.xml"), ("ods", "content.xml")])
+def test_a_spreadsheet_is_named_as_such(tmp_path, ending, member):
+    path = tmp_path / f"data.{ending}"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(member, "<x/>")
+    with pytest.raises(ValueError, match=rf"data.{ending} is a spreadsheet; save the sheet as CSV"):
+        open_table(path)
+
+
+def test_a_pipe_is_rejected_because_tables_are_read_twice(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ValueError, match="is not a regular file"):
+        open_table(tmp_path / "pipe.csv")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--decimal", ".", "--thousands", "."], "--thousands . is also the decimal mark"),
+        (["--thousands", ",", "--decimal", ","], "--thousands , is also the decimal mark"),
+        (["--thousands", "ab"], "a single mark is needed, such as a comma or a point, not 'ab'"),
+        (["--thousands", "5"], "a single mark is needed"),
+        (["--decimal", "-"], "a single mark is needed"),
+        (["--delimiter", "ab"], "a single character is needed, such as ; or the word tab, not 'ab'"),
+        (["--delimiter", "x"], "a single character is needed"),
+        (["--encoding", "nonsense"], "'nonsense' is not an encoding; examples are utf-8, utf-16, cp1252"),
+        (["--encoding", "base64"], "'base64' is not an encoding"),
+    ],
+)
+def test_options_that_make_no_sense_are_not_understood(options, expected, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["cluster", "data.csv", "-k", "2", *options])
+    assert expected in capsys.readouterr().err
+
+
+def test_the_options_reach_the_reader(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [("Müller", "1.091,5", "1"), ("Groß", "2,5", "2"), ("Zoë", "7.164", "9"), ("Ann", "3", "8")]
+    text = "\n".join("\t".join(row) for row in [("name", "a", "b"), *rows]) + "\n"
+    write(tmp_path / "data.csv", text.encode("cp1252"))
+    options = ["--encoding", "cp1252", "--delimiter", "tab", "--decimal", ",", "--thousands", "."]
+    command = ["cluster", "data.csv", "-k", "2", "--as-is", "--names", "name", *options, "--out", "result.csv"]
+    assert main([*command, "--model", "model.json"]) == 0
+    assert pd.read_csv("result.csv")["sample"].tolist() == ["Müller", "Groß", "Zoë", "Ann"]
+    assert main(["predict", "model.json", "data.csv", "--names", "name", *options, "--out", "again.csv"]) == 0
+    assert main(["cluster", "data.csv", "-k", "2", "--as-is", "--out", "other.csv"]) == 1
+    assert "--encoding cp1252" in capsys.readouterr().err
+
+
+def test_a_decimal_comma_that_is_detected_is_reported(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "data.csv", "My data\na;b\n1,5;2\n2,5;3\n9,5;9\n8,5;8\n")
+    assert main(["cluster", "data.csv", "-k", "2", "--as-is"]) == 0
+    told = capsys.readouterr().err
+    assert "evlearn: data.csv: lines above the table are skipped: 'My data'." in told
+    assert "evlearn: data.csv: ',' is the decimal mark, so '1,5' in line 3 is 1.5" in told

@@ -159,8 +159,8 @@ def _open(options: Namespace, progress: Progress, known: Sequence[str] = ()) -> 
         header=options.header,
         known=known,
     )
-    if table.remark:
-        progress.say(f"evlearn: {table.remark}")
+    for remark in table.remark.splitlines():
+        progress.say(f"evlearn: {remark}")
     return table
 
 

@@ -156,7 +156,7 @@ def detect(
     if layout.titles:
         shown = ", ".join(repr(delimiter.join(cells)[:40]) for _, cells in layout.titles[:2])
         more = ", ..." if len(layout.titles) > 2 else ""
-        remarks.append(f"{path.name}: lines above the header are skipped: {shown}{more}.")
+        remarks.append(f"{path.name}: lines above the table are skipped: {shown}{more}.")
     numbers, certain = _find_numbers(body, decimal, thousands)
     if decimal is None and numbers == _COMMA:
         remarks += _remark_on_commas(path, body)
@@ -449,17 +449,28 @@ class _Sample:
             records.pop()  # which may go on behind the sample
         width = _width([cells for _, cells in records])
         first = next((k for k, (_, cells) in enumerate(records) if _fits(cells, width)), 0)
+        first += _n_titles([cells for _, cells in records[first : first + _MOST_TITLES + 2]], width)
         titles, body = records[:first], records[first:]
+        message = None
         ragged = next(((line, cells) for line, cells in body if not _fits(cells, width)), None)
-        if len(titles) > _MOST_TITLES or not all(_is_title(cells, delimiter) for _, cells in titles):
+        if len(titles) > _MOST_TITLES or not all(_is_title(cells, width) for _, cells in titles):
             ragged = titles[0]
-        message = None if ragged is None else _ragged(self.path, delimiter, ragged[0], len(ragged[1]), width)
+        if ragged is not None:
+            line, cells = ragged
+            message = _ragged(self.path, delimiter, line, len(cells), width)
+            if len(titles) == 1 and len(cells) == width - 1 and all(map(_has_letter, cells)):
+                message = (
+                    f"{self.path.name}, line {line}, has {width - 1} names, and the lines below it have {width} "
+                    "cells; add the missing name."
+                )
         return _Layout(delimiter, width, titles, body, message)
 
     def clean_share(self, layout: _Layout, marks: Sequence[str]) -> float:
-        """Return the share of cells that contain no mark, unless they are numbers or in double quotes."""
+        """Return the share of cells in which a mark does not seem to separate cells."""
         cells = layout.cells
-        n_clean = sum(not any(mark in cell for mark in marks) or self.explains(cell) for cell in cells)
+        n_clean = sum(
+            all(_is_prose(cell, mark) for mark in marks if mark in cell) or self.explains(cell) for cell in cells
+        )
         return n_clean / max(len(cells), 1)
 
     def explains(self, cell: str) -> bool:
@@ -485,14 +496,32 @@ def _fits(cells: list[str], width: int) -> bool:
     return len(cells) == width or (len(cells) == width + 1 and not cells[-1].strip())
 
 
-def _is_title(cells: list[str], delimiter: str) -> bool:
+def _n_titles(rows: list[list[str]], width: int) -> int:
+    """Return the number of rows above the header that have as many cells as the table.
+
+    Such rows are comments, or titles that a spreadsheet has padded with delimiters. They count only if a header
+    follows; otherwise the last comment may be the header, as NumPy writes it.
+    """
+    n_titles = next((k for k, cells in enumerate(rows) if not _is_padded(cells, width)), 0)
+    if n_titles + 1 < len(rows) and all(map(_has_letter, rows[n_titles][:width])):
+        return n_titles
+    return max(n_titles - 1, 0) if all(map(_is_comment, rows[:n_titles])) else 0
+
+
+def _is_padded(cells: list[str], width: int) -> bool:
+    texts = [cell for cell in cells if cell.strip()]
+    return _is_comment(cells) or (width > 2 and len(texts) <= 1 and all(map(_has_letter, texts)))
+
+
+def _is_title(cells: list[str], width: int) -> bool:
     """Return True if a line above the header is a title or a comment, and not a row with missing cells."""
-    texts = [cell.strip() for cell in cells if cell.strip()]
-    if _is_comment(cells):
-        return True
-    return (
-        delimiter != " " and len(texts) == 1 == len(cells) and not _formats_of(texts[0]) and _has_letter(texts[0])
-    )
+    return _is_padded(cells, width) or (len(cells) == 1 and _has_letter(cells[0]) and not _formats_of(cells[0]))
+
+
+def _is_prose(cell: str, mark: str) -> bool:
+    """Return True if a mark in a cell is followed by a space everywhere, or is a comma between digits."""
+    end = r"(?= |(?<=\d.)\d)" if mark == "," else "(?= )"
+    return len(re.findall(re.escape(mark) + end, cell)) == cell.count(mark)
 
 
 def _is_comment(cells: list[str]) -> bool:
@@ -518,8 +547,9 @@ def _find_delimiter(sample: _Sample, marks: Sequence[str]) -> str:
     for mark, layout in layouts.items():
         if layout.error is None and layout.width > 1 and _has_header(layout):
             clean = sample.clean_share(layout, [other for other in present if other != mark])
-            if clean > 0.5:
-                scores[mark] = round(clean, 6), round(layout.number_share, 6), -len(layout.titles)
+            scores[mark] = round(clean, 6), round(layout.number_share, 6), -len(layout.titles)
+    if len(scores) == 1 and min(scores.values())[0] <= 0.5:
+        scores = {}  # another delimiter is in most cells, and some lines are broken
     single, spaced = sample.layout(_NO_DELIMITER), sample.layout(" ")
     # Spaces are frequent in text, so they separate cells only if the cells are numbers.
     least = max([0.5, *(score[1] for score in scores.values())])
@@ -529,14 +559,13 @@ def _find_delimiter(sample: _Sample, marks: Sequence[str]) -> str:
         return " "
     if scores:
         best = max(scores.values())
-        mark = _by_spaces(sample, [mark for mark, score in scores.items() if score == best])
+        rivals = [mark for mark, score in scores.items() if score == best or best[0] < 1]
+        mark = _by_spaces(sample, rivals)
         _check_pairs(sample, layouts[mark])
         return mark
     trailing = [mark for mark, layout in layouts.items() if layout.error is None and layout.has_trailing]
     if trailing:
         return trailing[0]
-    if spaced.error is not None and spaced.width > 1 and spaced.number_share > 0.5 and not present:
-        raise ValueError(spaced.error)
     if is_even and any(_common(cells) for cells in zip(*(cells for _, cells in spaced.body[1:]), strict=False)):
         raise ValueError(
             f"{sample.path.name}: spaces split all lines into {spaced.width} cells. If they separate cells, use "
@@ -544,9 +573,15 @@ def _find_delimiter(sample: _Sample, marks: Sequence[str]) -> str:
         )
     cells = [cells[0] for _, cells in single.body]
     unexplained = [mark for mark in present if any(mark in cell and not sample.explains(cell) for cell in cells)]
+    if single.error is not None:
+        unexplained = possible
     if not unexplained:
-        if single.error is not None:
-            raise ValueError(single.error)
+        splits = [layouts[mark] for mark in possible if cells and not _has_letter(cells[0])]
+        if spaced.number_share > 0.5 and not all(map(_formats_of, cells[1:])):
+            splits.append(spaced)
+        errors = [layout.error for layout in splits if layout.error is not None and layout.width > 1]
+        if errors or single.error is not None:
+            raise ValueError(errors[0] if errors else single.error)
         return _NO_DELIMITER
     blocked = [mark for mark in unexplained if mark not in layouts]
     if blocked:
@@ -556,7 +591,7 @@ def _find_delimiter(sample: _Sample, marks: Sequence[str]) -> str:
             "separate cells. If it does, leave that option out; otherwise name the delimiter with --delimiter."
         )
     broken = max((layouts[mark] for mark in unexplained), key=lambda layout: (layout.width > 1, _share(layout)))
-    first = broken.body[0] if broken.body else (1, [""])
+    first = [*broken.titles, *broken.body, (1, [""])][0]
     raise ValueError(broken.error or _ragged(sample.path, broken.delimiter, first[0], len(first[1]), broken.width))
 
 
@@ -733,7 +768,7 @@ def _find_rejections(
             None,
         )
         if foreign is not None:
-            rejections[k] = _foreign(path, *foreign, (formats & shared) or formats, numbers)
+            rejections[k] = _foreign(path, *foreign, formats & shared, numbers)
         elif not certain:
             texts = [cells[k] for _, cells in rows]
             if (place := _ambiguous(texts, numbers, delimiter)) is not None:
@@ -751,8 +786,8 @@ def _foreign(path: Path, line: int, cell: str, formats: frozenset[NumberFormat],
     )
     if not formats:
         return (
-            f"{where}{marks}, and other cells of the column have another number format. Write all numbers of the "
-            "column in one format, or leave it out with --without."
+            f"{where}{marks}, and other cells have another number format. Write all numbers of the file in "
+            "one format, or leave the column out with --without."
         )
     return (
         f"{where}{marks}. {_escaped_braces(_advice(cell, formats))} Leave the column out with --without otherwise."

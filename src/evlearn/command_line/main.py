@@ -283,7 +283,7 @@ def _mark(text: str) -> str:
 
 def _encoding(text: str) -> str:
     try:
-        b"".decode(text)
+        "a".encode(text)
     except (LookupError, ValueError):
         raise ArgumentTypeError(
             f"{text!r} is not an encoding; examples are utf-8, utf-16, cp1252 and latin-1"

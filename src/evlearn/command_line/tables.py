@@ -191,7 +191,7 @@ class CsvTable(Table):
             where = f" The names are in line {records[0][0]}."
             raise ValueError(f"{self.path.name} has {problem}; rename them.{where}{_unless_sample(header)}")
         self.numeric = [self._holds_numbers(body, k) for k in range(len(first))]
-        self.remark = "\nevlearn: ".join([*self._dialect.remarks, *([self.remark] if self.remark else [])])
+        self.remark = "\n".join([*self._dialect.remarks, *([self.remark] if self.remark else [])])
 
     def _sees_names(self, first: list[str], below: list[list[str]]) -> bool:
         """Return True if the first line has names: text above numbers, or numbers that only count."""
