@@ -30,7 +30,7 @@ class LocalFDA(LinearFeatures):
         The number of features. None means one less than there are classes, or as many as there are original
         features.
     n_neighbors : int, default=7
-        Which neighbour's distance says what is near, among all labelled samples.
+        The distance to this neighbor, among all different rows with a label, is the scale of nearness.
     reg : float, default=1e-6
         How much is added to the variance within classes in all directions, as a share of the mean variance of the
         original features. Raise it when there are few labels and many features.
@@ -123,8 +123,15 @@ def local_scatter(X: FloatArray, classes: IntArray, n_neighbors: int) -> tuple[F
 
 
 def _neighbour_distances(X: FloatArray, n_neighbors: int) -> FloatArray:
-    search = NearestNeighbors(n_neighbors=min(n_neighbors, len(X) - 1)).fit(X)
-    return np.asarray(search.kneighbors()[0][:, -1])
+    """Return the distance of each row to its n-th neighbor among the different rows.
+
+    Repeated rows count once: otherwise the distances of rows with many duplicates would be 0.
+    """
+    different, places = np.unique(X, axis=0, return_inverse=True)
+    if len(different) == 1:
+        return np.zeros(len(X))
+    search = NearestNeighbors(n_neighbors=min(n_neighbors, len(different) - 1)).fit(different)
+    return np.asarray(search.kneighbors()[0][:, -1])[places.reshape(-1)]
 
 
 def _nearness(X: FloatArray, scales: FloatArray) -> FloatArray:
@@ -133,7 +140,7 @@ def _nearness(X: FloatArray, scales: FloatArray) -> FloatArray:
     units = np.sqrt(scales)[:, None] * np.sqrt(scales)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         nearness = np.exp(-((distances / units) ** 2))
-    # Samples with many duplicates have no scale: only what is at the same place is near.
+    # Without different rows there is no scale: only what is at the same place is near.
     return np.asarray(np.where(units > 0, nearness, distances == 0), dtype=np.float64)
 
 
