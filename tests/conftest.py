@@ -21,6 +21,7 @@ MISSING = "EVLEARN_REFERENCE names no folder with"
 EXPECTED_SKIPS = {
     "ray is not installed": 2,
     "pyspark is not installed": 1,
+    "PostgreSQL is not installed": 19,
     "no browser is installed": 7,
     "this Python has a global lock": 1,
     # Data of the case studies.

@@ -1,7 +1,15 @@
 """Queries, run by a real database, say what the model says."""
 
+import io
+import os
 import re
+import shutil
+import sqlite3
+import subprocess
+import tempfile
 import warnings
+from contextlib import closing
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -203,6 +211,164 @@ def test_spark_has_its_own_quotes():
     assert "CAST(`a` AS DOUBLE) AS v_0" in query
 
 
+@pytest.mark.parametrize("name", ["evlearn_0", "Evlearn_11", "evlearn_x_1", "evlearnx_0"])
+def test_no_step_has_the_name_of_the_table(name):
+    query = to_sql(ECM(4, random_state=0).fit(X), name, features=NAMES)
+    steps = re.findall(r"(\w+) AS \(", query)
+    assert len(steps) == 12
+    assert name.lower() not in steps
+
+
+# Databases that replace names by expressions
+
+
+def run_sqlite(model, rows, names=None, **settings):
+    """Return the result of SQLite in the order of the rows, and how often it called POWER for each row."""
+    names = names or [f"f{i}" for i in range(len(rows[0]))]
+    calls = 0
+
+    def power(base, exponent):
+        nonlocal calls
+        calls += 1
+        return None if base is None else base**exponent
+
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.create_function("POWER", 2, power, deterministic=True)
+        database.execute(f'CREATE TABLE "given" (id, {", ".join(f"f{i}" for i in range(len(rows[0])))})')
+        places = ", ".join("?" * (1 + len(rows[0])))
+        database.executemany(f'INSERT INTO "given" VALUES ({places})', [(i, *row) for i, row in enumerate(rows)])
+        query = to_sql(model, "given", key="id", features=names, dialect="sqlite", **settings)
+        found = pd.read_sql_query(f"SELECT * FROM ({query}) ORDER BY id", database)
+    return found, calls / len(rows)
+
+
+def test_sqlite_says_what_the_model_says(fitted):
+    random = np.random.default_rng(0)
+    rows = np.vstack([X, random.normal(size=(60, 3)) * 10.0 ** random.integers(-250, 140, size=(60, 1))])
+    found, n_calls = run_sqlite(fitted, rows.tolist())
+    partition = evlearn.predict_mass(fitted, rows)
+    masses = found[[name for name in found if name.startswith("mass_")]].to_numpy()
+    np.testing.assert_allclose(masses, partition.masses, rtol=1e-9, atol=1e-12)
+    # Each square of a coordinate and each weight is computed once.
+    assert n_calls <= 3 * partition.n_clusters + len(partition.focal_sets)
+
+
+def test_sqlite_takes_many_clusters_and_sets():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ECM(16, focal_sets="pairs", max_iter=3, n_init=1, random_state=0).fit(X)
+    found, _ = run_sqlite(model, X[:5].tolist())
+    masses = found[[name for name in found if name.startswith("mass_")]].to_numpy(float)
+    np.testing.assert_allclose(masses, model.predict_mass(X[:5]).masses, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("value", [None, np.inf, -np.inf, np.nan, "text", "1.5", b"1"])
+def test_sqlite_has_no_answer_for_what_is_no_number(value):
+    found, _ = run_sqlite(MODELS["ECM"].fit(X), [(1.0, value, 2.0)])
+    assert found.drop(columns="id").isna().all(axis=None)
+
+
+def test_sqlite_refuses_a_column_that_does_not_exist():
+    with pytest.raises(pd.errors.DatabaseError, match="no such column"):
+        run_sqlite(MODELS["ECM"].fit(X), X[:5].tolist(), ["f0", "f1", "f3"])
+
+
+@pytest.fixture(scope="module")
+def postgresql(tmp_path_factory):
+    """Return a function that runs statements in a PostgreSQL server of its own and gives a frame."""
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not programs or shutil.which("psql") is None:
+        pytest.skip("PostgreSQL is not installed")
+    # The server refuses to run as root, and the path of its socket must be short.
+    user = "postgres" if os.getuid() == 0 else None
+    with tempfile.TemporaryDirectory(prefix="pg", dir="/tmp") as folder:
+        if user:
+            shutil.chown(folder, user)
+        control, data = programs[-1].with_name("pg_ctl"), f"{folder}/data"
+
+        def call(*command):
+            subprocess.run(
+                command, user=user, cwd=folder, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+            )
+
+        call(programs[-1], "-D", data, "-A", "trust", "-E", "UTF8", "-U", "tester", "--no-sync")
+        options = f"-k {folder} -c listen_addresses='' -c fsync=off"
+        call(control, "-D", data, "-o", options, "-w", "-l", f"{folder}/log", "start")
+
+        def run(statements):
+            command = [
+                "psql",
+                "-h",
+                folder,
+                "-U",
+                "tester",
+                "-d",
+                "postgres",
+                "-q",
+                "--csv",
+                "-v",
+                "ON_ERROR_STOP=1",
+            ]
+            done = subprocess.run(command, input=statements, text=True, capture_output=True)
+            assert done.returncode == 0, done.stderr
+            return pd.read_csv(io.StringIO(done.stdout)) if done.stdout else None
+
+        try:
+            yield run
+        finally:
+            call(control, "-D", data, "-m", "immediate", "-w", "stop")
+
+
+def test_postgresql_says_what_the_model_says(fitted, postgresql):
+    random = np.random.default_rng(0)
+    scales = 10.0 ** random.integers(-320, 300, size=(90, 1))
+    rows = np.vstack([X, np.clip(random.normal(size=(90, 3)) * scales, -1e300, 1e300), np.zeros((1, 3))])
+    values = ", ".join(f"({i}, {a!r}, {b!r}, {c!r})" for i, (a, b, c) in enumerate(rows.tolist()))
+    query = to_sql(fitted, "given", key="id", features=NAMES, dialect="postgresql")
+    found = postgresql(
+        "CREATE TEMP TABLE given (id int, a float8, b float8, c float8);"
+        f"INSERT INTO given VALUES {values};"
+        f"SELECT * FROM ({query}) AS found ORDER BY id;"
+    )
+    partition = evlearn.predict_mass(fitted, rows)
+    masses = found[[name for name in found if name.startswith("mass_")]].to_numpy()
+    np.testing.assert_allclose(masses, partition.masses, rtol=1e-9, atol=1e-12)
+    verdict = partition.verdict()
+    said = np.select([verdict.sure, verdict.torn], ["sure", "torn"], "outlier")
+    assert (found["verdict"] == said).mean() > 0.99
+
+
+def test_postgresql_computes_each_column_once(postgresql):
+    model = MODELS["ECM"].fit(X)
+    query = to_sql(model, "given", features=NAMES, dialect="postgresql")
+    plan = postgresql(
+        f"CREATE TEMP TABLE given AS SELECT 1.0::float8 AS a, 'NaN'::float8 AS b, NULL::float8 AS c;"
+        f"EXPLAIN VERBOSE {query};"
+    )
+    text = "\n".join(plan.iloc[:, 0])
+    assert text.count("power(") <= 2 * (3 * 4 + len(model.focal_sets_))
+
+
+def test_squares_that_are_too_small_for_numbers_are_no_errors(postgresql):
+    model = ECM(4, random_state=0).fit(np.column_stack([X[:, :2], np.zeros(300)]))
+    query = to_sql(model, "given", features=NAMES, dialect="postgresql")
+    found = postgresql(
+        f"CREATE TEMP TABLE given AS SELECT 1.0::float8 AS a, 2.0::float8 AS b, 1e-200::float8 AS c; {query};"
+    )
+    masses = found[[name for name in found if name.startswith("mass_")]].to_numpy()
+    np.testing.assert_allclose(masses, model.predict_mass([[1.0, 2.0, 0.0]]).masses, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("value", ["NULL", "'NaN'", "'Infinity'", "'-Infinity'"])
+def test_postgresql_has_no_answer_for_what_is_no_number(value, postgresql):
+    query = to_sql(MODELS["ECM"].fit(X), "given", features=NAMES, dialect="postgresql")
+    found = postgresql(
+        f"CREATE TEMP TABLE given AS SELECT 1.0::float8 AS a, {value}::float8 AS b, 2.0::float8 AS c; {query};"
+    )
+    assert len(found) == 1
+    assert found.isna().all(axis=None)
+
+
 # What cannot be written
 
 
@@ -220,6 +386,7 @@ def test_spark_has_its_own_quotes():
         (ECM(4), {"features": ["a", "b", "c\n"]}, "must be text without control characters"),
         (ECM(4), {"key": "Verdict"}, "key='Verdict' is also the name of a column of the result"),
         (ECM(4), {"key": "mass_0"}, "is also the name of a column of the result"),
+        (ECM(4), {"key": ["id", "ID"]}, "key must be different names, in upper or lower case, got"),
         (ECM(4), {"level": 0}, "level must be"),
         (ECM(4), {"dialect": "cobol"}, "dialect must be"),
         (ECM(10, focal_sets="full"), {}, "the query would have .* and 1,044 columns, and databases take"),

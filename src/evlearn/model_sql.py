@@ -1,7 +1,7 @@
 """Prototypes as a query: the masses of the rows of a table, computed by the database that has it."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,13 +15,55 @@ from evlearn.partition.verdict import OUTLIER_MASS
 from evlearn.utils.typing import EstimatorLike
 from evlearn.utils.validation import check_choice, check_real
 
-#: What is different in databases: how names are quoted, and what double precision is called.
-_DIALECTS = {"ansi": ('"', "DOUBLE PRECISION"), "spark": ("`", "DOUBLE")}
+
+class _Dialect(NamedTuple):
+    """The differences between databases.
+
+    Attributes
+    ----------
+    quote : str
+        The quotation mark of names.
+    double : str
+        A column in double precision, with the column in braces.
+    fence : str, default=""
+        The end of a subquery that the database must not merge with the query around it. Some databases replace
+        each name by its expression, and the expressions of 12 steps multiply to thousands.
+    least, greatest : str
+        The functions for the least and the greatest value.
+    most_arguments : int
+        The largest number of arguments of a function.
+    """
+
+    quote: str
+    double: str
+    fence: str = ""
+    least: str = "LEAST"
+    greatest: str = "GREATEST"
+    most_arguments: int = 1000
+
+
+_DIALECTS = {
+    "ansi": _Dialect('"', "CAST({} AS DOUBLE PRECISION)"),
+    # Neither form stores the rows of a step, as MATERIALIZED would.
+    "postgresql": _Dialect('"', "CAST({} AS DOUBLE PRECISION)", fence="OFFSET 0", most_arguments=100),
+    # SQLite takes an unknown name in double quotes for text, and reads any text as a number.
+    "sqlite": _Dialect(
+        "`",
+        "CASE WHEN TYPEOF({0}) IN ('integer', 'real') THEN CAST({0} AS REAL) END",
+        fence="LIMIT -1 OFFSET 0",
+        least="MIN",
+        greatest="MAX",
+        most_arguments=100,
+    ),
+    "spark": _Dialect("`", "CAST({} AS DOUBLE)"),
+}
 #: Numbers in a query, and columns of its result: databases take no more, or think about them for minutes.
 _MOST_TERMS, _MOST_COLUMNS = 20_000, 1000
 #: Names of columns that every database takes are not longer.
 _LONGEST_NAME = 60
 _LARGEST = float(np.finfo(np.float64).max)
+#: Coordinates below this are 0: PostgreSQL raises an error if a square is too small for a number.
+_FLUSHED = 1e-140
 #: As in the kernel: what counts as zero, and which share of a difference is rounding.
 _ZERO, _LOST = 1e-200, 16 * float(np.finfo(np.float64).eps)
 #: As in verdicts: what is as good as equal.
@@ -35,13 +77,14 @@ def to_sql(
     key: str | Sequence[str] = (),
     features: Sequence[str] | None = None,
     level: float = SURE_LEVEL,
-    dialect: Literal["ansi", "spark"] = "ansi",
+    dialect: Literal["ansi", "postgresql", "sqlite", "spark"] = "ansi",
 ) -> str:
     """A query that gives the masses of the rows of a table, so that a database can score them by itself.
 
     It is one SELECT of plain arithmetic, without user-defined functions; its only functions are POWER, LEAST and
-    GREATEST. It computes in double precision what `predict_mass` computes. A row that has a NULL, a NaN or an
-    infinity among its features gets NULL everywhere, whatever `fit` has learned about gaps: never an answer.
+    GREATEST (in SQLite TYPEOF, POWER, MIN and MAX). It computes in double precision what `predict_mass` computes.
+    A row that has a NULL, a NaN or an infinity among its features gets NULL everywhere, whatever `fit` has learned
+    about gaps: never an answer.
 
     The columns are the key; ``cluster_number``, the most plausible cluster; ``verdict``, which is ``sure``,
     ``torn`` or ``outlier``; ``belief_0``, ``plausibility_0`` and so on for each cluster; and the masses:
@@ -56,13 +99,16 @@ def to_sql(
         The name of the table, or the names of schema and table. Names are quoted, so they must be what the
         database has stored, also in upper and lower case.
     key : str or sequence of str, default=()
-        The columns that identify a row; the result has them too.
+        The columns that identify a row; the result has them too. Different names.
     features : sequence of str or None, default=None
         The columns of the features, in the order of the fit. None means the names that the estimator knows.
     level : float, default=0.6
         A sample with at least this belief in one cluster is sure, see `CredalPartition.verdict`.
-    dialect : {"ansi", "spark"}, default="ansi"
-        How names are quoted and double precision is called: as in the standard and DuckDB, or as in Spark.
+    dialect : {"ansi", "postgresql", "sqlite", "spark"}, default="ansi"
+        The database. "ansi" follows the standard and suits DuckDB. PostgreSQL and SQLite need their own dialects:
+        they replace the names of computed columns by their expressions, so that the standard query takes hours.
+        SQLite must have its mathematical functions (version 3.35 or later); there, text in a feature column
+        counts as NULL.
 
     Returns
     -------
@@ -92,11 +138,15 @@ def to_sql(
     check_real("level", level, 0, 1, open_low=True)
     scaler, model = _model_of(estimator)
     names = _feature_names(estimator, features, model.n_features)
-    writer = _Writer(model.focal_sets, *_DIALECTS[dialect])
+    language = _DIALECTS[dialect]
+    writer = _Writer(model.focal_sets, language)
     keys = [key] if isinstance(key, str) else list(key)
     writer.refuse_taken(keys)
     _refuse_long(model)
     parts = [table] if isinstance(table, str) else list(table)
+    prefix = "evlearn"
+    while any(str(part).lower().startswith(f"{prefix}_") for part in parts):
+        prefix += "x"  # steps must not have the name of the table
     steps = [
         writer.given(names, keys, ".".join(writer.quoted(part) for part in parts)),
         writer.rows(scaler, model),
@@ -113,8 +163,9 @@ def to_sql(
     ]
     written, source = [], ""
     for number, (columns, given) in enumerate(steps):
-        written.append(_select(f"evlearn_{number}", columns, given or source, keys))
-        source = f"evlearn_{number}"
+        name = f"{prefix}_{number}"
+        written.append(_select(name, columns, given or source, keys, language.fence))
+        source = name
     head = [f"k_{i} AS {writer.quoted(name)}" for i, name in enumerate(keys)]
     last = ",\n  ".join([*head, *writer.results(level)])
     return "WITH " + ",\n".join(written) + f"\nSELECT\n  {last}\nFROM {source}"
@@ -139,8 +190,8 @@ _Step = tuple[dict[str, str], str | None]
 class _Writer:
     """Writes each step of the way from features to masses."""
 
-    def __init__(self, focal_sets: FocalSets, quote: str, real: str) -> None:
-        self._sets, self._quote, self._real = focal_sets, quote, real
+    def __init__(self, focal_sets: FocalSets, dialect: _Dialect) -> None:
+        self._sets, self._dialect = focal_sets, dialect
         self._n_clusters = focal_sets.frame_size
         self._names = [_name_of(members, self._n_clusters, j) for j, members in enumerate(_members(focal_sets))]
 
@@ -148,21 +199,25 @@ class _Writer:
         """A name as an identifier, whatever is in it."""
         if not isinstance(name, str) or not name or any(ord(one) < 32 for one in name):
             raise ValueError(f"names of tables and columns must be text without control characters, got {name!r}.")
-        return self._quote + name.replace(self._quote, 2 * self._quote) + self._quote
+        quote = self._dialect.quote
+        return quote + name.replace(quote, 2 * quote) + quote
 
     def refuse_taken(self, keys: list[str]) -> None:
-        """Refuse a key that is called like a result."""
+        """Refuse a key with the name of a result or of another key."""
         of_clusters = [f"{what}_{k}" for what in ("belief", "plausibility") for k in range(self._n_clusters)]
         taken = {"cluster_number", "verdict", *of_clusters, *self._names}
         for name in keys:
             if str(name).lower() in taken:
                 raise ValueError(f"key={name!r} is also the name of a column of the result; rename it.")
+        if len({str(name).lower() for name in keys}) < len(keys):
+            raise ValueError(f"key must be different names, in upper or lower case, got {keys}; remove copies.")
 
     def given(self, names: list[str], keys: list[str], table: str) -> _Step:
         """The key, and the features in double precision."""
         columns = {f"k_{i}": self.quoted(name) for i, name in enumerate(keys)}
         return columns | {
-            f"v_{a}": f"CAST({self.quoted(name)} AS {self._real})" for a, name in enumerate(names)
+            f"v_{a}": self._dialect.double.replace("{0}", "{}").replace("{}", self.quoted(name))
+            for a, name in enumerate(names)
         }, table
 
     def rows(self, scaler: Affine | None, model: EuclideanModel) -> _Step:
@@ -173,12 +228,14 @@ class _Writer:
             shift, size = (0.0, 1.0) if scaler is None else (float(scaler.shift[a]), float(scaler.size[a]))
             far = FARTHEST / scale / 2
             low, high = ((centre + end * far) * size + shift for end in (-1, 1))
+            below, above = ((centre + end * _FLUSHED / scale) * size + shift for end in (-1, 1))
             scaled = f"v_{a}" if scaler is None else f"(v_{a} - {_number(shift)}) / {_number(size)}"
             # What is not a number fails the first test in every database, however it is ordered there.
             columns[f"x_{a}"] = (
                 f"CASE WHEN NOT (v_{a} <= {_number(_LARGEST)} AND v_{a} >= {_number(-_LARGEST)}) THEN NULL "
                 f"WHEN v_{a} >= {_number(high)} THEN {_number(FARTHEST)} "
                 f"WHEN v_{a} <= {_number(low)} THEN {_number(-FARTHEST)} "
+                f"WHEN v_{a} >= {_number(below)} AND v_{a} <= {_number(above)} THEN {_number(0.0)} "
                 f"ELSE ({scaled} - {_number(centre)}) * {_number(scale)} END"
             )
         return columns, None
@@ -188,7 +245,7 @@ class _Writer:
         # Powers, because databases look long for products of equal factors.
         return {
             f"d_{k}": _sum([f"POWER(x_{a} - {_number(value)}, 2)" for a, value in enumerate(row)])
-            for k, row in enumerate(model.prototypes)
+            for k, row in enumerate(np.where(np.abs(model.prototypes) < _FLUSHED, 0, model.prototypes))
         }, None
 
     def sums(self, model: EuclideanModel) -> _Step:
@@ -215,7 +272,7 @@ class _Writer:
         columns = {f"c_{j}": f"c_{j}" for j in range(1, len(self._sets))}
         costs = [*columns, *([_number(max(model.empty_cost, _ZERO))] if np.isfinite(model.empty_cost) else [])]
         # Some databases leave NULL out here; but then the sum of the weights is NULL, and all masses are.
-        columns["least"] = f"LEAST({', '.join(costs)})" if len(costs) > 1 else costs[0]
+        columns["least"] = self._extreme(self._dialect.least, costs)
         return columns, None
 
     def ratios(self, model: EuclideanModel) -> _Step:
@@ -251,8 +308,16 @@ class _Writer:
         columns = {f"m_{j}": f"m_{j}" for j in range(len(self._sets))}
         clusters = range(self._n_clusters)
         columns |= {f"{one}_{k}": f"{one}_{k}" for k in clusters for one in "bp"}
-        columns["best"] = f"GREATEST({', '.join(f'p_{k}' for k in clusters)})" if len(clusters) > 1 else "p_0"
+        columns["best"] = self._extreme(self._dialect.greatest, [f"p_{k}" for k in clusters])
         return columns, None
+
+    def _extreme(self, function: str, terms: list[str]) -> str:
+        """Return the least or the greatest of some terms; one term is its own extreme."""
+        most = self._dialect.most_arguments
+        while len(terms) > 1:
+            groups = [terms[start : start + most] for start in range(0, len(terms), most)]
+            terms = [f"{function}({', '.join(group)})" if len(group) > 1 else group[0] for group in groups]
+        return terms[0]
 
     def results(self, level: float) -> list[str]:
         """The columns of the result."""
@@ -305,10 +370,11 @@ def _name_of(members: list[int], n_clusters: int, position: int) -> str:
     return name if len(name) <= _LONGEST_NAME else f"mass_set_{position}"
 
 
-def _select(name: str, columns: dict[str, str], source: str, keys: list[str]) -> str:
+def _select(name: str, columns: dict[str, str], source: str, keys: list[str], fence: str) -> str:
     carried = [] if "k_0" in columns else [f"k_{i}" for i in range(len(keys))]
     written = [*carried, *(one if one == text else f"{text} AS {one}" for one, text in columns.items())]
-    return f"{name} AS (\n  SELECT\n    " + ",\n    ".join(written) + f"\n  FROM {source}\n)"
+    end = f"\n  {fence}" if fence else ""
+    return f"{name} AS (\n  SELECT\n    " + ",\n    ".join(written) + f"\n  FROM {source}{end}\n)"
 
 
 def _sum(terms: list[str]) -> str:

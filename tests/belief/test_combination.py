@@ -187,6 +187,58 @@ def test_conflict_of_nnevclus_example_1(seed_examples):
     assert m1.conflict(m3) == pytest.approx(example["kappa_13"], abs=1e-14)
 
 
+def exact(sources, family):
+    """The unnormalised conjunctive combination, in fractions."""
+    sets = [frozenset(one) for one in family]
+    combined = {sets[-1] if family.has_omega else frozenset(range(family.frame_size)): Fraction(1)}
+    for source in sources:
+        step = {}
+        for one, mass in combined.items():
+            for other, more in zip(sets, source, strict=True):
+                if more:
+                    step[one & other] = step.get(one & other, 0) + mass * Fraction(more)
+        combined = step
+    return [combined.get(one, Fraction(0)) for one in sets]
+
+
+@pytest.mark.parametrize("n_elements", [3, 10])
+@pytest.mark.parametrize("kind", ["pairs", "simple", "singletons"])
+def test_hundreds_of_sources_are_combined_on_any_family(kind, n_elements):
+    family = getattr(FocalSets, kind)(n_elements)
+    sources = np.zeros((900, len(family)))
+    singles = family.singleton_positions
+    sources[:, singles] = np.random.default_rng(0).dirichlet(np.full(n_elements, 5.0), len(sources))
+    logs = np.log(sources[:, singles]).sum(axis=0)
+    assert logs.max() < np.log(np.finfo(float).tiny)  # no mass of the conjunctive rule is a number above 0
+    expected = np.zeros(len(family))
+    expected[singles] = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+    np.testing.assert_allclose(bf.dempster(list(sources), family), expected, rtol=1e-9, atol=1e-300)
+    total = bf.conjunctive(list(sources), family)
+    np.testing.assert_allclose(total, np.eye(len(family))[0], atol=1e-12)
+    if family.has_omega:
+        np.testing.assert_allclose(bf.yager(list(sources), family), np.eye(len(family))[-1], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["pairs", "simple", "full"])
+@pytest.mark.parametrize("n_sources", [3, 40])
+def test_rules_agree_with_exact_fractions(kind, n_sources):
+    random = np.random.default_rng(n_sources)
+    family = getattr(FocalSets, kind)(4)
+    for power in (1, 20, 100):
+        sources = random.dirichlet(np.ones(len(family)), n_sources) ** power
+        sources[:, 0] = 0
+        sources /= sources.sum(axis=1, keepdims=True)
+        truth = exact(sources, family)
+        conflict = truth[0] / sum(truth)
+        np.testing.assert_allclose(
+            bf.conjunctive(list(sources), family), [float(one) for one in truth], rtol=1e-9, atol=1e-12
+        )
+        left = sum(truth[1:])
+        assert conflict < 1
+        normal = [0.0, *(float(one / left) for one in truth[1:])]
+        np.testing.assert_allclose(bf.dempster(list(sources), family), normal, rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -174,3 +174,13 @@ def test_errors_say_what_to_do(call, message):
 def test_focal_sets_of_the_wrong_type_are_refused():
     with pytest.raises(TypeError, match=r"must be a FocalSets, got int.*FocalSets\.full"):
         bf.contour([[0, 1]], 2)
+
+
+@pytest.mark.parametrize("kind", ["full", "simple"])
+def test_no_rows_have_no_values(kind):
+    family = getattr(FocalSets, kind)(3)
+    nothing = np.empty((0, len(family)))
+    for function in (bf.belief, bf.plausibility, bf.commonality, bf.implicability):
+        assert function(nothing, family).shape == (0, len(family))
+    for function in (bf.mass_from_belief, bf.mass_from_commonality, bf.mass_from_implicability):
+        assert function(nothing, family).shape == (0, len(family))

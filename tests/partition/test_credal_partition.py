@@ -368,3 +368,10 @@ def test_questions_that_make_no_sense_are_refused(small, call, message):
 def test_choosing_no_object_is_refused(small):
     with pytest.raises(IndexError, match="no sample is chosen"):
         small[:0]
+
+
+@pytest.mark.parametrize("index", [(slice(None), 0), (0, 1), (slice(None), slice(None))])
+def test_columns_cannot_be_chosen(index):
+    square = CredalPartition(np.full((4, 4), 0.25), FocalSets.full(2))
+    with pytest.raises(IndexError, match="a partition has one index, for its samples, got 2"):
+        square[index]

@@ -80,6 +80,7 @@ def dempster(sources: Sources, focal_sets: FocalSets) -> FloatArray:
         logs = np.log(commonality(stacked.astype(np.float64), focal_sets)).sum(axis=0)
     largest = logs[..., 1:].max(axis=-1, keepdims=True, initial=-np.inf)
     impossible = np.isneginf(largest)
+    logs[..., 0] = -np.inf  # the empty set gets no mass, and its commonality of 1 could overflow here
     commonalities = np.exp(logs - np.where(impossible, 0, largest))
     masses = np.maximum(superset_inverse(commonalities, focal_sets), 0)
     masses[..., 0] = 0

@@ -329,7 +329,7 @@ def _through_bits(values: FloatArray, focal_sets: FocalSets, transform: Any) -> 
 def _passes(bits: FloatArray) -> Any:
     """For each element, the subsets without it and with it, as views."""
     for element in range(bits.shape[0].bit_length() - 1):
-        split = bits.reshape(-1, 2, 1 << element, bits.shape[1])
+        split = bits.reshape(bits.shape[0] >> element + 1, 2, 1 << element, bits.shape[1])
         yield split[:, 0], split[:, 1]
 
 

@@ -656,6 +656,8 @@ class CredalPartition:
         return self._like(masses, focal_sets, self._index)
 
     def __getitem__(self, objects: Any) -> CredalPartition:
+        if isinstance(objects, tuple):
+            raise IndexError(f"a partition has one index, for its samples, got {len(objects)}: use its masses.")
         rows = np.atleast_2d(self.masses[objects])
         if len(rows) == 0:
             raise IndexError("no sample is chosen; a partition has at least one.")

@@ -90,7 +90,8 @@ class ECMdd(EvidentialClusterer):
     eta : float, default=1.0
         Of single medoids: how much the medoid of a set should be near to its clusters, beside being as far from
         each of them. For the median: the larger, the less it counts that a sample is nearer to some clusters of a
-        set than to others; above 0.
+        set than to others; above 0. As in the papers, both weigh squared distances against distances, so that
+        masses of sets depend on the unit of the dissimilarities: scale these, or choose `eta` in their unit.
     gamma : float, default=1.0
         Of single medoids: how much the medoids of its clusters count in the distance to a set, beside its own. For
         the median: how much the mean distance to clusters of a set counts, beside the differences; the paper has
