@@ -148,6 +148,24 @@ def test_in_a_closed_world_the_last_cluster_is_inferred_once_the_others_are_know
     assert learner.constraints_.n_must_link == len(inferred)
 
 
+def test_in_a_closed_world_conclusions_do_not_depend_on_the_order_of_answers():
+    X, _ = blobs(40, 2, 1)
+    learner = learner_on(X, 2, closed_world=True)
+    one, other = learner._representatives
+    query = learner.ask()
+    learner.answer(query, False)
+    assert not any(answer.inferred for answer in learner.history_)
+    learner.answer((one, other), False)  # that the clusters are apart is known later
+    last = other if query.second == one else one
+    expected = Answer(query.first, last, True, inferred=True)
+    assert learner.history_[-1] == expected
+    learner.answer((0, 1), None)
+    learner.forget(0, 1)  # which has nothing to do with it
+    assert learner.history_[-1] == expected
+    learner.forget(*query[:2])
+    assert not any(answer.inferred for answer in learner.history_)
+
+
 def test_questions_end_when_labels_stay_the_same_for_as_long_as_patience_says():
     X, y = blobs(60, 2, 3)
     learner = learner_on(X, 2, patience=3).run(LabelOracle(y), 1000)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -204,8 +205,7 @@ class ActiveClustering(CallbackSupportMixin, BaseEstimator):
         first, second = int(query[0]), int(query[1])
         self._pending = None
         self._take(Answer(first, second, None if same is None else bool(same)))
-        if self.closed_world and same is not None:
-            self._conclude(first)
+        self._conclude()
         self._keep()
 
     def forget(self, first: int, second: int) -> None:
@@ -219,6 +219,7 @@ class ActiveClustering(CallbackSupportMixin, BaseEstimator):
         self._check_started()
         self._answers.forget(first, second)
         self._pending = None
+        self._conclude()
         self._keep()
 
     @whole_or_nothing
@@ -322,13 +323,17 @@ class ActiveClustering(CallbackSupportMixin, BaseEstimator):
                 raise ValueError(message) from None
             warn_caller(message)
 
-    def _conclude(self, one: int) -> None:
-        """In a closed world, a sample that is apart from all clusters but one is in that one."""
+    def _conclude(self) -> None:
+        """Infer, in a closed world, the cluster of samples that are apart from all clusters but one."""
         others = self._representatives
-        relations = [self._answers.relation(one, other) for other in others]
-        apart = all(self._answers.relation(a, b) is False for a in others for b in others if a != b)
-        if apart and relations.count(False) == len(others) - 1 and relations.count(None) == 1:
-            self._answers.add(Answer(one, others[relations.index(None)], True, inferred=True))
+        if not self.closed_world or not all(
+            self._answers.relation(*pair) is False for pair in combinations(others, 2)
+        ):
+            return
+        for sample in dict.fromkeys(answer.first for answer in self._answers.history):
+            relations = [self._answers.relation(sample, other) for other in others]
+            if relations.count(False) == len(others) - 1 and relations.count(None) == 1:
+                self._answers.add(Answer(sample, others[relations.index(None)], True, inferred=True))
 
     def _keep(self) -> None:
         if self.answers_file is not None:
