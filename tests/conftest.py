@@ -22,6 +22,7 @@ EXPECTED_SKIPS = {
     "ray is not installed": 2,
     "pyspark is not installed": 1,
     "PostgreSQL is not installed": 19,
+    "anndata is not installed": 4,
     "no browser is installed": 7,
     "this Python has a global lock": 1,
     # Data of the case studies.

@@ -7,8 +7,16 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
-from evlearn.classify import EvidentialKNNClassifier, EvidentialNeuralClassifier, EvidentialRBFClassifier
-from evlearn.cluster import ECM, MergedMixture
+from evlearn.blocks import open_rows
+from evlearn.classify import (
+    EvidentialForestClassifier,
+    EvidentialKNNClassifier,
+    EvidentialNeuralClassifier,
+    EvidentialRBFClassifier,
+    FusionClassifier,
+)
+from evlearn.cluster import CCM, ECM, EVCLUS, RECM, MergedMixture
+from evlearn.preprocessing import TableEncoder
 
 X, Y = make_blobs(60, n_features=3, centers=2, random_state=0)
 MODELS = {
@@ -81,3 +89,65 @@ def test_two_columns_of_one_name_are_refused_by_name(estimator):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=["age", "size", "age"])
     with pytest.raises(ValueError, match="X has more than one column with the name 'age'"):
         estimator.fit(frame, np.arange(30) % 2)
+
+
+class Container:
+    """A stand-in for AnnData, whose rows can be indexed without end."""
+
+    def __init__(self, rows):
+        self.X, self.obs, self.obsm, self.shape = rows, pd.DataFrame(index=range(len(rows))), {}, rows.shape
+        self.obsm["X_umap"] = rows[:, :2]
+
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, key):
+        raise AssertionError("nothing may be read")
+
+    __array__ = __iter__ = __getitem__
+
+
+class Variables:
+    """A stand-in for a Dataset of xarray."""
+
+    data_vars, dims = {"height": None, "width": None}, ("sample",)
+
+    __len__ = Container.__len__
+    __getitem__ = __array__ = __iter__ = Container.__getitem__
+
+
+READERS = {
+    "CCM": lambda data: CCM(2).fit(data),
+    "partial_fit": lambda data: ECM(2).partial_fit(data),
+    "EVCLUS": lambda data: EVCLUS(2).fit(data),
+    "RECM": lambda data: RECM(2).fit(data),
+    "predict": lambda data: MODELS["ECM"].predict(data),
+    "forest": lambda data: EvidentialForestClassifier(5).fit(data, Y),
+    "fusion": lambda data: FusionClassifier([("a", EvidentialKNNClassifier())]).fit(data, Y),
+    "open_rows": open_rows,
+    "table": lambda data: TableEncoder().fit(data),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_objects_with_several_tables_are_refused_and_one_is_suggested(name):
+    with pytest.raises(TypeError, match=r"got Container, .* adata.obsm\['X_umap'\] or adata.X, .* \['X_umap'\]"):
+        READERS[name](Container(X))
+    with pytest.raises(TypeError, match=r"got Variables, .* X.to_dataframe\(\)\[names\] .* \['height', 'width'\]"):
+        READERS[name](Variables())
+
+
+def test_an_object_without_coordinates_is_told_the_usual_name():
+    empty = Container(X)
+    empty.obsm = {}
+    with pytest.raises(TypeError, match=r"adata.obsm\['X_pca'\] or adata.X, if X is called adata\.$"):
+        CCM(2).fit(empty)
+
+
+@pytest.mark.parametrize("name", ["CCM", "predict", "forest", "open_rows"])
+def test_annotated_data_are_refused(name):
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    data = anndata.AnnData(X)
+    data.obsm["X_pca"] = X[:, :2]
+    with pytest.raises(TypeError, match=r"got AnnData, .* adata.obsm\['X_pca'\]"):
+        READERS[name](data)

@@ -18,7 +18,7 @@ from evlearn.blocks.streams import is_stream, open_stream, open_table
 from evlearn.blocks.tables import Choice, make_choice, refuse_ids
 from evlearn.utils.progress import Count
 from evlearn.utils.typing import DataLike
-from evlearn.utils.validation import check_integer, column_names
+from evlearn.utils.validation import check_integer, column_names, refuse_containers
 
 
 def open_rows(
@@ -80,6 +80,7 @@ def open_rows(
     12 3 [(12, 3)]
     """
     choice = make_choice(columns, key, weight)
+    refuse_containers(X)
     if isinstance(X, Rows):
         if choice:
             raise ValueError("X has been opened already; say columns, key and weight where it is opened first.")

@@ -31,7 +31,7 @@ from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.reading import rows_of
 from evlearn.utils.typing import BoolArray, ClassifierLike, FloatArray
-from evlearn.utils.validation import check_choice, check_integer, refuse_equal_names
+from evlearn.utils.validation import check_choice, check_integer, refuse_containers, refuse_equal_names
 
 #: Classes for which masses of all sets are computed.
 _MOST_CLASSES = 12
@@ -198,6 +198,7 @@ class FusionClassifier(EvidentialClassifier):
 
     def _see(self, X: Any, *, reset: bool) -> Any:
         """Samples as members see them: a frame as it is."""
+        refuse_containers(X)
         refuse_equal_names(X)
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)

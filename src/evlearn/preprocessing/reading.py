@@ -19,6 +19,7 @@ from scipy.sparse import issparse
 
 from evlearn.utils.cells import NumberFormat, is_missing_text
 from evlearn.utils.typing import FloatArray
+from evlearn.utils.validation import refuse_containers
 
 Kind = Literal["number", "date", "yes/no", "category", "ordered"]
 Source = Literal["number", "duration", "date", "yes/no", "text"]
@@ -99,6 +100,7 @@ def read_columns(parts: list[tuple[str, Any]]) -> dict[str, RawColumn]:
 
 def split_columns(X: Any) -> tuple[list[tuple[str, Any]], bool]:
     """Return names and columns, as they are, and whether the names are those of the table."""
+    refuse_containers(X)
     if issparse(X):
         raise TypeError(
             "X is a sparse matrix, and a table is wanted: sparse features need no TableEncoder. Give them to the "

@@ -8,7 +8,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
 from evlearn.utils.typing import FloatArray
-from evlearn.utils.validation import check_sparse, column_names, refuse_equal_names, refuse_sparse
+from evlearn.utils.validation import (
+    check_sparse,
+    column_names,
+    refuse_containers,
+    refuse_equal_names,
+    refuse_sparse,
+)
 
 #: Numbers of which it is faster to look at them than to ask what kind of data they are.
 _FEW = 10_000
@@ -27,6 +33,7 @@ def read_numbers(estimator: Any, X: Any, *, reset: bool, takes_gaps: bool = Fals
     """What scikit-learn's `validate_data` gives; gaps and sparse rows where they are taken, or words that help."""
     if not reset and _is_plain(estimator, X, **options):
         return Numbers(X, False)
+    refuse_containers(X)
     if not options.get("accept_sparse"):
         refuse_sparse(X, type(estimator).__name__)
     check_sparse("X", X)

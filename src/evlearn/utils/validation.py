@@ -100,6 +100,24 @@ def column_names(X: Any) -> list[Any] | None:
     return list(X.columns) if hasattr(X, "columns") else None
 
 
+def refuse_containers(X: Any) -> None:
+    """Raise if X holds several tables, of which NumPy would make an array cell by cell, or never."""
+    if hasattr(X, "obsm") and hasattr(X, "obs"):  # AnnData and MuData
+        names = [str(name) for name in X.obsm]
+        name = names[0] if names else "X_pca"
+        choice = f" It has {names}." if names else ""
+        raise TypeError(
+            f"X must be a table of features, got {type(X).__name__}, which holds several: give one of them, for "
+            f"example adata.obsm[{name!r}] or adata.X, if X is called adata.{choice}"
+        )
+    if hasattr(X, "data_vars") and hasattr(X, "dims"):  # Dataset of xarray
+        raise TypeError(
+            f"X must be a table of features, got {type(X).__name__}, which holds several variables: give "
+            f"X.to_dataframe()[names] with the names of the features among {[str(name) for name in X.data_vars]}, "
+            "or X[name].to_numpy()."
+        )
+
+
 def refuse_equal_names(X: Any) -> None:
     """Raise if two columns of a frame have the same name."""
     names = column_names(X) or []
