@@ -87,15 +87,16 @@ class CsvWriter:
         self._writer = csv.writer(file, lineterminator="\n")
         self._keep = keep_formulas
         self._form = form
-        self._begun = False
+        self._header: list[str] = []
 
     def write(self, names: list[str], partition: CredalPartition | None, known: BoolArray) -> None:
         """Add rows."""
         columns = self._form.columns(names, partition, known)
-        if not self._begun:
-            self._writer.writerow(columns)
-            self._begun = True
-        self._writer.writerows(zip(*map(self._cells, columns.values()), strict=True))
+        if not self._header:
+            self._header = list(columns)
+            self._writer.writerow(self._header)
+        cells = [self._cells(columns.get(name, [None] * len(names))) for name in self._header]
+        self._writer.writerows(zip(*cells, strict=True))
 
     def _cells(self, column: Any) -> list[Any]:
         cells = column if isinstance(column, list) else list(column.tolist())
@@ -126,7 +127,10 @@ class ParquetWriter:
             words = [field.name for field in schema if not pyarrow.types.is_floating(field.type)]
             self._writer = pyarrow.parquet.ParquetWriter(self._file, schema, use_dictionary=words)
         columns, schema = self._form.columns(names, partition, known), self._writer.schema
-        arrays = [pyarrow.array(columns[field.name], type=field.type, from_pandas=True) for field in schema]
+        nothing = [None] * len(names)
+        arrays = [
+            pyarrow.array(columns.get(field.name, nothing), type=field.type, from_pandas=True) for field in schema
+        ]
         self._writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
 
     def close(self) -> None:

@@ -46,8 +46,9 @@ class TableEncoder(ReadsTables):
     ----------
     columns_ : list of dict
         What was made of each column: its ``"kind"`` ("number", "date", "yes/no", "category", "ordered" or
-        "left out"), the share that is ``"missing"``, ``"center"`` and ``"scale"``, ``"categories"`` with their
-        ``"frequencies"``, its ``"features"``, and so on. ``pandas.DataFrame(encoder.columns_)`` is a table.
+        "left out"), the ``"source"`` (type of the cells: "number", "duration", "date", "yes/no" or "text"), the
+        share that is ``"missing"``, ``"center"`` and ``"scale"``, ``"categories"`` with their ``"frequencies"``,
+        its ``"features"``, and so on. ``pandas.DataFrame(encoder.columns_)`` is a table.
     feature_columns_ : ndarray of str of shape (n_features_out,)
         The column that each feature comes from.
     feature_categories_ : list of str or None
@@ -60,10 +61,16 @@ class TableEncoder(ReadsTables):
 
     Notes
     -----
-    Empty cells, None, NaN and the texts "?", "NA", "N/A" and "null" are gaps. Text that holds numbers only,
-    or dates such as 2026-11-16, is read as such. A category that the fit did not see has zero in all features of
-    its column, so that it speaks for no other category. Columns are found by name, in any order; a missing one is
-    an error.
+    Empty cells, None, NaN and the texts "?", "NA", "N/A", "NaN", "null" and "none", in upper or lower case, are
+    missing. The types of columns are inferred in `fit` only: text is a number, a date such as 2026-11-16, or true
+    and false, if all cells of its column are. Later tables are read cell by cell as these types, so that
+    a row has the same features alone, in any chunk and in any order. A cell of another type is an error. The name
+    of a category is its text without surrounding whitespace; 1 and 1.0 have the same name if they are numbers, but
+    not as text.
+
+    A category that the fit did not see has zero in all features of its column, so that it is equally far from all
+    known categories. Columns are found by name, in any order; a missing one is an error. A column that has text
+    besides many different numbers is left out with a warning.
 
     Examples
     --------
