@@ -262,7 +262,10 @@ def test_a_broken_model_is_refused(iris, capsys):
     with open("model.json", "w") as file:
         file.write("{")
     assert "is not a model that can be read" in fails(capsys, "predict", "model.json", "iris.csv")
-    assert "No such file" in fails(capsys, "predict", "none.json", "iris.csv")
+    told = fails(capsys, "predict", "none.json", "iris.csv")
+    assert "there is no model file 'none.json'; write one with `evlearn cluster --model`" in told
+    told = fails(capsys, "predict", "iris.csv", "model.json")
+    assert "'iris.csv' is not a model: these end in .json. The order is `evlearn predict model.json" in told
 
 
 # Mistakes

@@ -276,6 +276,10 @@ def test_generated_files_are_read_as_written_or_rejected_with_a_useful_message(t
             assert re.search(r"line \d+|--[a-z]", message), message
             assert "\n" not in message
         outcomes.append((outcome, len(messages)))
+    # Most intact files are read without any option, and the others with those of the message.
+    n_good = sum(outcome == "read" for outcome, _ in outcomes)
+    assert n_good >= 0.85 * N_FILES
+    assert outcomes.count(("read", 0)) >= 0.6 * n_good
 
 
 def write(path, content):
@@ -412,8 +416,12 @@ def test_a_format_is_detected(path, kind):
 
 
 REJECTED = {
-    "a comma for two things": ("a,b\n1,2\n3,4\n", {"decimal": ","}, "',' is set as a mark in numbers"),
-    "a comma for both": ("a,b\n1,2\n", {"decimal": ",", "delimiter": ","}, "--delimiter , is also set as a mark"),
+    "a comma for two things": ("1,2,3\n3,4,5\n", {"decimal": ","}, "',' is set as a mark in numbers"),
+    "a comma for both": (
+        "1,2\n3,4\n",
+        {"decimal": ",", "delimiter": ","},
+        "--delimiter , is also the decimal mark",
+    ),
     "a delimiter that is not there": (
         "a,b\n1,2\n",
         {"delimiter": ";"},
@@ -456,6 +464,20 @@ REJECTED = {
     "Parquet": (b"PAR1abc", {}, "rename it so that its name ends in .parquet"),
     "blank lines": ("\n \n", {}, "has no rows"),
 }
+
+
+def test_a_delimiter_may_be_a_mark_in_numbers_if_a_header_or_quotes_prove_it(path):
+    write(path, "a,b\n1,2\n3,4\n")
+    for options in ({"decimal": ","}, {"thousands": ","}, {"thousands": ",", "delimiter": ","}):
+        names, columns = read(path, **options)
+        assert names == ["a", "b"]
+        assert [column.tolist() for column in columns] == [[1, 3], [2, 4]]
+    write(path, '1,"2,5"\n3,"4,5"\n')
+    assert [column.tolist() for column in read(path, decimal=",")[1]] == [[1, 3], [2.5, 4.5]]
+    write(path, "1,234\n5,678\n")
+    assert [column.tolist() for column in read(path, decimal=",")[1]] == [[1.234, 5.678]]
+    assert [column.tolist() for column in read(path, thousands=",")[1]] == [[1234, 5678]]
+    assert [column.tolist() for column in read(path, delimiter=",")[1]] == [[1, 5], [234, 678]]
 
 
 @pytest.mark.parametrize("kind", REJECTED)

@@ -10,6 +10,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from evlearn.preprocessing.reading import number_in
 from evlearn.reporting.report import NO_PICTURES, can_draw, write_report
 from evlearn.reporting.review import review_table
 from evlearn.utils.files import replacing
+from evlearn.utils.places import is_url
 from evlearn.utils.typing import FloatArray
 
 METHODS = {"ccm": CCM, "ecm": ECM, "bpec": BPEC, "evclus": EVCLUS, "recm": RECM, "cecm": CECM}
@@ -85,6 +87,7 @@ def predict(options: Namespace) -> int:
     """Judge the rows of a table with a model of an earlier command: a row for each, also with gaps."""
     progress = Progress(options.quiet)
     _check_outputs(options, progress)
+    _check_saved(options)
     model = load_model(options.saved)
     table = _open(options, progress, known=names_of(model))
     columns = _known_columns(model, table, options, progress)
@@ -118,6 +121,22 @@ def _check_outputs(options: Namespace, progress: Progress) -> None:
     check_distinct(inputs, outputs)
     if options.report is not None and not can_draw():
         progress.say(f"evlearn: {NO_PICTURES}")
+
+
+def _check_saved(options: Namespace) -> None:
+    """Raise if the first file of `evlearn predict` cannot be a model."""
+    if is_url(options.saved):
+        return
+    if Path(options.saved).suffix.lower() != ".json":
+        raise ValueError(
+            f"{options.saved!r} is not a model: these end in .json. The order is "
+            "`evlearn predict model.json data.csv`."
+        )
+    if not Path(options.saved).is_file():
+        raise FileNotFoundError(
+            f"there is no model file {options.saved!r}; write one with `evlearn cluster --model` or "
+            "evlearn.save_model."
+        )
 
 
 def _make_estimator(options: Namespace) -> Any:

@@ -146,7 +146,7 @@ def detect(
     if delimiter is None:
         delimiter = announced if announced is not None else _find_delimiter(sample, marks)
     else:
-        _check_delimiter(sample, delimiter, marks)
+        _check_delimiter(sample, delimiter, decimal, thousands)
     layout = sample.layout(delimiter)
     if layout.error is not None:
         raise ValueError(layout.error)
@@ -477,6 +477,12 @@ class _Sample:
         """Return True if a cell with a delimiter is a number or in double quotes."""
         return bool(_formats_of(cell)) or '"' + cell.replace('"', '""') + '"' in self.text
 
+    def allows(self, mark: str) -> bool:
+        """Return True if a mark in numbers can also be the delimiter: because of double quotes, or a header."""
+        layout = self.layout(mark)
+        is_even = layout.error is None and layout.width > 1 and not layout.titles and len(layout.body) > 1
+        return self.quoted(mark) or (is_even and _is_header(layout.body[0][1][: layout.width]))
+
     def quoted(self, mark: str) -> bool:
         """Return True if a mark occurs inside a cell in double quotes."""
         return any(mark in cell for cell in re.findall(r'"((?:[^"\n]|"")*)"', self.text))
@@ -541,7 +547,7 @@ def _announced_delimiter(lines: list[str]) -> tuple[str | None, list[str]]:
 def _find_delimiter(sample: _Sample, marks: Sequence[str]) -> str:
     """Return the delimiter that splits all lines into equally many cells."""
     present = [mark for mark in _DELIMITERS if mark in sample.text]
-    possible = [mark for mark in present if mark not in marks or sample.quoted(mark)]
+    possible = [mark for mark in present if mark not in marks or sample.allows(mark)]
     layouts = {mark: sample.layout(mark) for mark in possible}
     scores: dict[str, tuple[float, float, int]] = {}
     for mark, layout in layouts.items():
@@ -577,7 +583,7 @@ def _find_delimiter(sample: _Sample, marks: Sequence[str]) -> str:
         unexplained = possible
     if not unexplained:
         splits = [layouts[mark] for mark in possible if cells and not _has_letter(cells[0])]
-        if spaced.number_share > 0.5 and not all(map(_formats_of, cells[1:])):
+        if spaced.number_share > 0.5 and not all(is_missing_text(cell) or _formats_of(cell) for cell in cells[1:]):
             splits.append(spaced)
         errors = [layout.error for layout in splits if layout.error is not None and layout.width > 1]
         if errors or single.error is not None:
@@ -604,8 +610,11 @@ def _has_header(layout: _Layout) -> bool:
     """Return True unless there are lines above the table and no header between the two."""
     if all(_is_comment(cells) for _, cells in layout.titles):
         return True
-    header = layout.body[0][1][: layout.width]
-    return len(layout.body) > 1 and all(_has_letter(cell) and not _formats_of(cell) for cell in header)
+    return len(layout.body) > 1 and _is_header(layout.body[0][1][: layout.width])
+
+
+def _is_header(cells: list[str]) -> bool:
+    return all(_has_letter(cell) and not _formats_of(cell) for cell in cells)
 
 
 def _by_spaces(sample: _Sample, marks: list[str]) -> str:
@@ -644,30 +653,23 @@ def _check_groups(sample: _Sample, single: _Layout) -> None:
             )
 
 
-def _check_delimiter(sample: _Sample, delimiter: str, marks: Sequence[str]) -> None:
+def _check_delimiter(sample: _Sample, delimiter: str, decimal: str | None, thousands: str | None) -> None:
     """Raise if a delimiter that the user has set cannot be right."""
-    if delimiter in marks and not sample.quoted(delimiter):
+    if delimiter == decimal and delimiter in sample.text and not sample.allows(delimiter):
         raise ValueError(
-            f"--delimiter {delimiter} is also set as a mark in numbers (--decimal, --thousands), and no cell of "
-            f"{sample.path.name} with {delimiter!r} is in double quotes; choose another one."
+            f"--delimiter {delimiter} is also the decimal mark, and no cell of {sample.path.name} with it is in "
+            "double quotes; set only one of them."
         )
-    if delimiter not in sample.text:
-        other = next(
-            (
-                mark
-                for mark in _DELIMITERS
-                if mark in sample.text
-                and (layout := sample.layout(mark)).error is None
-                and layout.width > 1
-                and mark not in marks
-            ),
-            None,
-        )
-        if other is not None:
-            raise ValueError(
-                f"--delimiter {delimiter!r} does not occur in {sample.path.name}, but {other!r} does; use "
-                f"--delimiter {other!r}, or leave the option out."
-            )
+    if delimiter in sample.text:
+        return
+    for mark in _DELIMITERS:
+        if mark in sample.text and mark not in (decimal, thousands):
+            layout = sample.layout(mark)
+            if layout.error is None and layout.width > 1:
+                raise ValueError(
+                    f"--delimiter {delimiter!r} does not occur in {sample.path.name}, but {mark!r} does; use "
+                    f"--delimiter {mark!r}, or leave the option out."
+                )
 
 
 # Numbers
