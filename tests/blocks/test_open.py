@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from evlearn.blocks import ArrayRows, Rows, open_rows
+from evlearn.blocks.open import open_once
+from evlearn.blocks.parquet import _not_there
 from evlearn.cluster import ECM
 from evlearn.utils.reading import rows_of
 
@@ -219,6 +221,45 @@ def test_a_path_that_is_not_there_and_a_folder_that_is_not_there_are_named(tmp_p
         open_rows(tmp_path / "nothing.parquet")
     with pytest.raises(FileNotFoundError, match="make it first"):
         open_rows([X], folder=tmp_path / "nothing")
+
+
+def test_columns_with_one_name_in_a_file_are_named(tmp_path):
+    pq.write_table(pa.table([X[:, 0], X[:, 1], X[:, 2]], names=["a", "b", "a"]), tmp_path / "x.parquet")
+    for path in (tmp_path, tmp_path / "x.parquet", (tmp_path / "x.parquet").as_uri()):
+        with pytest.raises(ValueError, match=r"^x.parquet has 2 columns with the name 'a'; give each column its own"):
+            open_rows(path)
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: write(path.parent, a=[1.0, 2.0])])
+def test_a_file_that_changes_while_it_is_open_is_said_to_have_changed(change, tmp_path):
+    rows = open_once(parquet_file(tmp_path), None)
+    change(tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match=r"x.parquet was changed or removed after it had been opened"):
+        list(rows.map(_copy))
+
+
+def test_a_file_that_is_damaged_when_it_is_opened_is_not_said_to_have_changed(tmp_path):
+    content = bytearray(parquet_file(tmp_path).read_bytes())
+    content[4:40] = b"\xff" * 36  # the header of the first page
+    (tmp_path / "x.parquet").write_bytes(content)
+    with pytest.raises(ValueError, match=r"x.parquet cannot be read as Parquet"):
+        open_rows(tmp_path / "x.parquet")
+
+
+def test_a_url_without_a_file_is_explained():
+    with pytest.raises(FileNotFoundError, match=r"no such file or folder\. In a URL, '\?' begins the options"):
+        open_rows("memory://nowhere/part-?.parquet")
+    with pytest.raises(FileNotFoundError, match=r"no such file or folder\.$"):
+        open_rows("memory://nowhere/part.parquet")
+    assert "or its server cannot be reached" in _not_there("https://example.org/x.parquet")
+
+
+def test_missing_values_in_opened_rows_are_refused_with_the_way_to_doubt():
+    frame = pd.DataFrame(X, columns=NAMES)
+    frame.iloc[3, 1] = np.nan
+    with pytest.raises(ValueError, match="given to the estimator itself, without open_rows"):
+        open_rows(frame)
+    assert ECM(2, random_state=0).fit(frame).masses_.shape[0] == 1000
 
 
 def test_nothing_is_left_behind_when_reading_fails(tmp_path):

@@ -34,7 +34,8 @@ def open_rows(
     """Open data of any kind, and any size, to be read in blocks.
 
     Estimators do this by themselves. Do it yourself to say what the columns of a table mean, to use data that had
-    to be copied several times, or to say where the copy goes; close them, or use ``with``, to remove it.
+    to be copied several times, or to say where the copy goes; close them, or use ``with``, to remove it. Missing
+    values are refused: for estimators that turn them into doubt, give the array or frame itself to ``fit``.
 
     Parameters
     ----------

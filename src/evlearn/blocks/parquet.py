@@ -60,7 +60,7 @@ class Piece:
         done = 0
         batches = self.fragment.to_batches(columns=list(columns), batch_size=BATCH_ROWS)
         while True:
-            with _explaining(self.fragment.path):
+            with _explaining(self.fragment.path, self.fragment):
                 batch = next(batches, None)
             if batch is None:
                 return
@@ -190,11 +190,33 @@ def open_dataset(path: str | os.PathLike[str]) -> Any:
     else:
         files = _local_files(found)
     if files is None:
-        raise FileNotFoundError(f"X is the path {os.fspath(path)!r}, and there is no such file or folder.")
+        raise FileNotFoundError(_not_there(os.fspath(path)))
     if not files:
         raise ValueError(f"the folder {Path(path).name!r} holds no files that end in .parquet.")
     with _explaining(path):
-        return pyarrow.dataset.dataset(files, format="parquet", filesystem=filesystem)
+        try:
+            return pyarrow.dataset.dataset(files, format="parquet", filesystem=filesystem)
+        except pyarrow.ArrowInvalid:
+            _refuse_equal_names(files, filesystem)
+            raise
+
+
+def _not_there(path: str) -> str:
+    """Return the message about a path that leads nowhere."""
+    server = ", or its server cannot be reached" if path.lower().startswith("http") else ""
+    pattern = " In a URL, '?' begins the options: use '*' for patterns." if is_url(path) and "?" in path else ""
+    return f"X is the path {path!r}, and there is no such file or folder{server}.{pattern}"
+
+
+def _refuse_equal_names(files: list[str], filesystem: Any) -> None:
+    """Raise if a file has several columns of one name, which a dataset of pyarrow cannot have."""
+    pyarrow = need_pyarrow()
+    for file in files:
+        names = pyarrow.parquet.read_schema(file, filesystem=filesystem).names
+        for name in names:
+            if (count := names.count(name)) > 1:
+                file = Path(file).name
+                raise ValueError(f"{file} has {count} columns with the name {name!r}; give each column its own name.")
 
 
 def _local_files(path: str) -> list[str] | None:
@@ -247,12 +269,28 @@ def _spill(piece: Piece, layout: Layout, rows: MappedFile, weights: MappedFile |
 
 
 @contextmanager
-def _explaining(path: str | os.PathLike[str]) -> Iterator[None]:
+def _explaining(path: str | os.PathLike[str], fragment: Any = None) -> Iterator[None]:
+    """Explain errors of pyarrow; a fragment has been opened before, so that its file may have changed since."""
     pyarrow = need_pyarrow()
     try:
         yield
     except (pyarrow.ArrowInvalid, OSError) as error:
+        if fragment is not None and _has_changed(fragment):
+            raise ValueError(
+                f"{Path(path).name} was changed or removed after it had been opened; open the data again, and do "
+                "not write to the files while they are read."
+            ) from error
         raise ValueError(
             f"{Path(path).name} cannot be read as Parquet, the only kind of file that X may name; read others "
             f"with pandas or polars and give the frame. Parquet's own words: {error}"
         ) from error
+
+
+def _has_changed(fragment: Any) -> bool:
+    """Return True if the file of a fragment is not the one that was opened."""
+    pyarrow = need_pyarrow()
+    try:
+        now = pyarrow.parquet.read_metadata(fragment.path, filesystem=fragment.filesystem)
+    except (pyarrow.ArrowInvalid, OSError):
+        return True
+    return not now.equals(fragment.metadata)

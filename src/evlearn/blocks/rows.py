@@ -369,7 +369,7 @@ def check_finite(block: Any, weights: Any = None) -> None:
     if not np.isfinite(total) and not np.isfinite(block).all():
         raise ValueError(
             "Input X contains NaN or infinity. Fill or drop these rows first; missing values count as doubt only "
-            "in data that are in memory."
+            "in an array or a frame that is given to the estimator itself, without open_rows."
         )
 
 
