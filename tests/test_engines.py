@@ -1,10 +1,20 @@
 """The recipes of the guide for engines that are too large for CI: `make test-engines` runs them."""
 
 import doctest
+import importlib
+import os
 import re
+import shutil
+import signal
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
+
+from evlearn.blocks import open_rows
+from evlearn.cluster import ECM
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide" / "engines.rst"
 
@@ -46,15 +56,68 @@ def check_masses(found, names):
     assert abs(found.iloc[:, 4:].to_numpy() - said.masses).max() < 1e-12
 
 
+def check_keys(opened, key, folder):
+    """Masses of opened rows, written with their keys, are those of the rows with these keys."""
+    frame, rows = opened
+    with rows:
+        model = ECM(2, random_state=0).fit(rows)
+        written = pq.read_table(model.predict_mass(rows, out=folder / "masses.parquet")).to_pandas()
+    shutil.rmtree(folder / "masses.parquet")
+    both = written.merge(frame, on=key, validate="one_to_one")
+    assert len(written) == len(both) == len(frame)
+    expected = model.predict_mass(both[["x", "y"]]).masses
+    np.testing.assert_allclose(both[list(model.focal_sets_.labels)], expected, rtol=0, atol=1e-12)
+
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(300, 2)) + 9 * (np.arange(300) % 2)[:, None]
+ODD = pd.DataFrame(
+    {"id": np.arange(300) + 2**33, "name": [f"n{k}" for k in range(300)], "x": X[:, 0], "y": X[:, 1]}
+)
+
+
+def odd_frames_of_spark(spark, folder):
+    functions = importlib.import_module("pyspark.sql.functions")
+
+    table = spark.createDataFrame(ODD)
+
+    def opened(frame, key):
+        return frame.select("id", "name", "x", "y").toPandas(), open_rows(frame, columns=["x", "y"], key=key)
+
+    few = table.repartition(20).filter(functions.col("id") < 2**33 + 60)  # most partitions are empty
+    check_keys(opened(few, "id"), "id", folder)
+    missing = functions.when(functions.col("id") < 2**33 + 100, None).otherwise(functions.col("name"))
+    check_keys(opened(table.withColumn("name", missing), ["name", "id"]), ["name", "id"], folder)
+    timed = table.withColumn("time", functions.timestamp_seconds(functions.col("id")))  # Spark cannot send these
+    check_keys(opened(timed, "id"), "id", folder)
+    for key, columns in (("time", ["x", "y"]), ("id", None)):
+        with pytest.raises(ValueError, match=r"cannot be sent as Arrow: a column has a type, such as a timestamp"):
+            open_rows(timed, columns=columns, key=key, folder=folder)
+    with pytest.raises(ValueError, match=r"no column 'z'; its columns are \['id', 'name', 'x', 'y'\]"):
+        open_rows(table, columns=["x", "z"], folder=folder)
+    dotted = table.withColumnRenamed("x", "x.1 `a`")
+    with open_rows(dotted, columns=["x.1 `a`", "y"], key="id") as rows:
+        assert list(rows.feature_names) == ["x.1 `a`", "y"]
+    hole = table.withColumn(
+        "x", functions.when(functions.col("id") == 2**33 + 7, None).otherwise(functions.col("x"))
+    )
+    with pytest.raises(ValueError, match=r"column 'x' has missing or infinite values: the first in row 7 of X"):
+        open_rows(hole, columns=["x", "y"], key="id", folder=folder)
+    with pytest.raises(ValueError, match="X gave no rows"):
+        open_rows(table.filter("x > 1e9"), columns=["x", "y"], key="id", folder=folder)
+    assert not list(folder.iterdir())
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_spark_scores_batches_and_runs_the_query(names, monkeypatch):
+def test_spark_scores_batches_and_runs_the_query(names, monkeypatch, tmp_path):
     pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     builder = pyspark.sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     try:
+        odd_frames_of_spark(spark, tmp_path)
         run("spark", names)
         check(names["scored"].toPandas(), names)
         assert names["joined"].count() == 600
@@ -75,13 +138,53 @@ def test_spark_scores_batches_and_runs_the_query(names, monkeypatch):
         spark.stop()
 
 
+def odd_datasets_of_ray(ray, folder):
+    dataset = ray.data.from_pandas(ODD)
+
+    def opened(data, key):
+        return data.to_pandas(), open_rows(data, columns=["x", "y"], key=key)
+
+    few = dataset.repartition(20).filter(lambda row: row["id"] < 2**33 + 60)
+    check_keys(opened(few, "id"), "id", folder)
+
+    def forget(batch):
+        return batch.assign(name=batch["name"].where(batch["id"] >= 2**33 + 100, None))
+
+    parts = dataset.repartition(6)
+    check_keys(opened(parts.map_batches(forget, batch_format="pandas"), ["name", "id"]), ["name", "id"], folder)
+
+    def narrow(batch):
+        small = batch.assign(id=batch["id"] - 2**33)
+        return small.astype({"id": "int32"}) if small["id"].max() < 100 else batch
+
+    check_keys(opened(parts.map_batches(narrow, batch_format="pandas"), "id"), "id", folder)
+    died = folder / "died"
+
+    def die(batch):
+        if not died.exists():
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return batch
+
+    check_keys(opened(parts.map_batches(die), "id"), "id", folder)
+    died.unlink()
+    for tensors in (ray.data.from_numpy(X), parts.map_batches(lambda batch: {"e": np.c_[batch["x"], batch["y"]]})):
+        with open_rows(tensors) as rows:
+            found = rows.take(np.arange(300))
+        np.testing.assert_array_equal(found[np.argsort(found[:, 0])], X[np.argsort(X[:, 0])])
+    with pytest.raises(ValueError, match="X gave no rows"):
+        open_rows(dataset.filter(lambda row: False), columns=["x", "y"], key="id", folder=folder)
+    assert not list(folder.iterdir())
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_ray_scores_batches(names):
+def test_ray_scores_batches(names, tmp_path):
     ray = pytest.importorskip("ray", reason="ray is not installed")
     pytest.importorskip("ray.data", reason="ray is not installed")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     try:
+        odd_datasets_of_ray(ray, tmp_path)
         check(run("ray", names)["scored"], names)
         run("ray-fit", names)
         check_masses(names["customers"].merge(names["masses"], on="customer"), names)

@@ -226,7 +226,7 @@ def test_a_path_that_is_not_there_and_a_folder_that_is_not_there_are_named(tmp_p
 def test_columns_with_one_name_in_a_file_are_named(tmp_path):
     pq.write_table(pa.table([X[:, 0], X[:, 1], X[:, 2]], names=["a", "b", "a"]), tmp_path / "x.parquet")
     for path in (tmp_path, tmp_path / "x.parquet", (tmp_path / "x.parquet").as_uri()):
-        with pytest.raises(ValueError, match=r"^x.parquet has 2 columns with the name 'a'; give each column its own"):
+        with pytest.raises(ValueError, match=r"^x.parquet has 2 columns with the name 'a'; give each"):
             open_rows(path)
 
 
@@ -350,6 +350,8 @@ def encodings():
     yield numbers.dictionary_encode()
     yield pc.run_end_encode(numbers)
     yield pa.array([*A, None]).dictionary_encode()
+    tensors = pa.FixedShapeTensorArray.from_numpy_ndarray((A + 0.5).reshape(5, 2, 2))
+    yield tensors
     if hasattr(pa, "ListViewArray"):
         sizes = pa.array([2] * 10, pa.int32())
         yield pa.ListViewArray.from_arrays(ends[:-1], sizes, numbers)

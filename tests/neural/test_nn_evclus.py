@@ -25,7 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evlearn import watching
 from evlearn.belief import FocalSets
-from evlearn.cluster import EVCLUS, neighbor_pairs
+from evlearn.cluster import ECM, EVCLUS, neighbor_pairs
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS
@@ -479,6 +479,8 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path, monkeypatch):
         NNEVCLUS(4, checkpoint=path, random_state=0).fit(MANY)
     with pytest.raises(ValueError, match=r"belongs to another fit: l2 was 0\.0 and is 0\.5 now"):
         NNEVCLUS(4, checkpoint=path, random_state=0, l2=0.5).fit(MANY)
+    with pytest.raises(ValueError, match="belongs to another fit: method was 'NNEVCLUS' and is 'ECM' now"):
+        ECM(4, checkpoint=path, random_state=0).fit(MANY)
     same = {"n_clusters": 4, "checkpoint": path, "random_state": 0}
     with pytest.raises(ValueError, match="dissimilarity_transform was 'exponential' and is 'linear' now"):
         NNEVCLUS(**same, dissimilarity_transform="linear").fit(MANY)

@@ -215,8 +215,9 @@ def _refuse_equal_names(files: list[str], filesystem: Any) -> None:
         names = pyarrow.parquet.read_schema(file, filesystem=filesystem).names
         for name in names:
             if (count := names.count(name)) > 1:
-                file = Path(file).name
-                raise ValueError(f"{file} has {count} columns with the name {name!r}; give each column its own name.")
+                raise ValueError(
+                    f"{Path(file).name} has {count} columns with the name {name!r}; give each its own name."
+                )
 
 
 def _local_files(path: str) -> list[str] | None:

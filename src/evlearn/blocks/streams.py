@@ -37,7 +37,7 @@ def open_stream(
             stack.enter_context(scratch.filling())
             file = stack.enter_context(open(scratch.path, "wb"))
             column = stack.enter_context(open(second.path, "wb"))
-            for batch in _batches(X):
+            for batch in _batches(_with_columns(X, choice)):
                 if batch.num_rows == 0:
                     continue
                 where = f"the chunk of X after {n_rows} rows"
@@ -101,11 +101,33 @@ def open_table(
     )
 
 
+def _with_columns(X: Any, choice: Choice) -> Any:
+    """Return a Spark frame with the chosen columns only: others may be large, or of types that cannot be sent."""
+    wanted = [*(choice.columns or ()), *choice.others]
+    if choice.columns is None or not hasattr(X, "sparkSession") or not set(wanted) <= set(X.columns):
+        return X
+    quoted = [name.replace("`", "``") for name in wanted]
+    return X.select(*[f"`{name}`" for name in quoted])
+
+
+def _reader(X: Any) -> Any:
+    """Return a reader of the batches of a stream."""
+    try:
+        return need_pyarrow().RecordBatchReader.from_stream(X)
+    except AssertionError as error:  # of Spark 4
+        raise ValueError(
+            f"{type(X).__name__} cannot be sent as Arrow: a column has a type, such as a timestamp, for which "
+            "Spark has no Arrow type. Cast it to text or numbers, or leave it out: open_rows(X, columns=[...])."
+        ) from error
+
+
 def _batches(X: Any) -> Iterator[Any]:
     """Tables of Arrow, each with some of the rows."""
-    pyarrow = need_pyarrow()
     if hasattr(X, "__arrow_c_stream__"):
-        yield from map(as_table, pyarrow.RecordBatchReader.from_stream(X))
+        # Spark cannot send columns whose names have dots, so they travel under others.
+        names = list(X.columns) if hasattr(X, "sparkSession") else None
+        for batch in _reader(X if names is None else X.toDF(*(f"c{k}" for k in range(len(names))))):
+            yield as_table(batch) if names is None else as_table(batch).rename_columns(names)
         return
     if hasattr(X, "collect_batches"):
         X = X.collect_batches(chunk_size=BATCH_ROWS)

@@ -103,7 +103,7 @@ class Layout:
                     f"the Parquet files have different columns: {columns} in {schemas[0][0]}, and {others} in "
                     f"{where}; write files with the same columns, or {NAME_THEM}."
                 )
-        kinds = [[_plain(schema.field(name).type) for _, schema in schemas] for name in columns]
+        kinds = [[_stored(schema.field(name).type) for _, schema in schemas] for name in columns]
         for name, own in zip(columns, kinds, strict=True):
             for (where, _), kind in zip(schemas[1:], own[1:], strict=True):
                 _check_width(name, (schemas[0][0], _width_of(own[0])), (where, _width_of(kind)))
@@ -124,7 +124,7 @@ class Layout:
                     f"chunks the same columns, or {NAME_THEM}."
                 )
         for name, width in zip(self.columns, self.widths, strict=True):
-            kind = _plain(schema.field(name).type)
+            kind = _stored(schema.field(name).type)
             _check_width(name, ("the rows before it", width), (where, _width_of(kind)))
 
     @property
@@ -330,7 +330,7 @@ def _features(where: str, schema: Any, choice: Choice) -> list[str]:
         raise ValueError(f"{where} has no columns.")
     for name in [*names, *([] if choice.weight is None else [choice.weight])]:
         kind = schema.field(name).type
-        if not _is_number(_number(kind)) or (name == choice.weight and _is_list(_plain(kind))):
+        if not _is_number(_number(kind)) or (name == choice.weight and _is_list(_stored(kind))):
             raise ValueError(f"column {name!r} holds {kind} in {where}, and not numbers; {NAME_THEM}.")
     return names
 
@@ -340,6 +340,12 @@ def _plain(kind: Any) -> Any:
     types = need_pyarrow().types
     encoded = types.is_dictionary(kind) or types.is_run_end_encoded(kind)
     return _plain(kind.value_type) if encoded else kind
+
+
+def _stored(kind: Any) -> Any:
+    """Return the type in which the values of a column are stored: tensors, as Ray has them, are lists."""
+    kind = _plain(kind)
+    return _stored(kind.storage_type) if isinstance(kind, need_pyarrow().BaseExtensionType) else kind
 
 
 def _is_list_view(kind: Any) -> bool:
@@ -356,7 +362,7 @@ def _is_list(kind: Any) -> bool:
 
 def _number(kind: Any) -> Any:
     """Return the type of the numbers of a column, or of its lists."""
-    kind = _plain(kind)
+    kind = _stored(kind)
     return kind.value_type if _is_list(kind) else kind
 
 
@@ -396,16 +402,17 @@ def _width(name: str, kind: Any, first: Callable[[list[str]], Any]) -> int:
     width = _width_of(kind)
     if width is not None:
         return width
-    lists = first([name]).column(name).slice(0, 1).to_pylist()
-    if not lists or not lists[0]:
+    lists = _decoded(first([name]).column(name).slice(0, 1))
+    lengths = need_pyarrow().compute.list_value_length(lists).to_pylist()
+    if not lengths or not lengths[0]:
         raise ValueError(
             f"column {name!r} begins with a list that is missing or empty; fill or drop such rows first."
         )
-    return len(lists[0])
+    return int(lengths[0])
 
 
-def _cells(column: Any, name: str, width: int, where: str, start: int) -> Any:
-    """The numbers of a column in double or their own precision: a row for each, NaN where they are missing."""
+def _decoded(column: Any) -> Any:
+    """Return a column as one array of the type in which its values are stored."""
     pyarrow = need_pyarrow()
     if isinstance(column, pyarrow.ChunkedArray):
         column = column.combine_chunks()
@@ -413,6 +420,13 @@ def _cells(column: Any, name: str, width: int, where: str, start: int) -> Any:
         column = pyarrow.compute.run_end_decode(column)
     if pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    return column.storage if isinstance(column, pyarrow.ExtensionArray) else column
+
+
+def _cells(column: Any, name: str, width: int, where: str, start: int) -> Any:
+    """The numbers of a column in double or their own precision: a row for each, NaN where they are missing."""
+    pyarrow = need_pyarrow()
+    column = _decoded(column)
     n_rows = len(column)
     if width:
         lengths = np.asarray(pyarrow.compute.list_value_length(column).fill_null(0))

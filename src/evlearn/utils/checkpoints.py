@@ -95,7 +95,7 @@ class Checkpoint:
 
     def _check(self, identity: dict[str, Any]) -> None:
         ours = json.loads(json.dumps(self._identity))
-        for key in sorted(ours.keys() | identity.keys()):
+        for key in sorted(ours.keys() | identity.keys(), key=lambda one: (one != "method", one)):
             if ours.get(key) != identity.get(key):
                 raise ValueError(
                     f"checkpoint {self._path.name} belongs to another fit: {key} was {identity.get(key)!r} and is "
