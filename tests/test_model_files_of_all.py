@@ -1,20 +1,19 @@
-"""Files of every public estimator, and of pipelines from a raw table to a result: the same bits after loading."""
+"""Model files of all public estimators and of pipelines from a raw table: the same bits after loading.
 
-import inspect
+`test_estimator_properties.py` compares the predictions of each estimator before and after loading.
+"""
+
 import json
 import warnings
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
-from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.decomposition import PCA
 from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
-from sklearn.neighbors import kneighbors_graph
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -26,63 +25,22 @@ from sklearn.preprocessing import (
 )
 
 import evlearn
+from estimator_cases import CASES, public_estimators
 from evlearn import (
     CredalPartition,
-    classify,
-    cluster,
-    conformal,
-    ensemble,
-    metric_learning,
-    mixture,
     model_contents,
-    preprocessing,
 )
 from evlearn.classify import (
-    EvidentialForestClassifier,
     EvidentialKNNClassifier,
-    EvidentialNeuralClassifier,
-    EvidentialRBFClassifier,
-    FusionClassifier,
 )
-from evlearn.cluster import CCM, ECM, EVCLUS, SECM, MergedMixture
-from evlearn.conformal import ConformalClusterer, UnseenClassDetector
+from evlearn.cluster import CCM, ECM, EVCLUS
 from evlearn.datasets import make_fourclass
 from evlearn.ensemble import CredalEnsemble
-from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.preprocessing import GowerDistances, TableEncoder
 
 X, y = make_fourclass(120, random_state=0)
 NEW = make_fourclass(50, random_state=1)[0]
 WORDS = np.array(["a", "b", "c", "d"])[y]
-MODELS = {
-    "forest": EvidentialForestClassifier(5, random_state=0),
-    "k nearest neighbours": EvidentialKNNClassifier(),
-    "evidential network": EvidentialNeuralClassifier(6, random_state=0, max_iter=30),
-    "radial basis functions": EvidentialRBFClassifier(random_state=0, max_iter=30),
-    "fusion": FusionClassifier(
-        [("near", EvidentialKNNClassifier()), ("trees", EvidentialForestClassifier(5))], cv=2
-    ),
-    "plain fusion": FusionClassifier(
-        [
-            ("all", EvidentialKNNClassifier()),
-            ("scaled", make_pipeline(StandardScaler(), EvidentialKNNClassifier(3))),
-        ],
-        discounting="plain",
-    ),
-    "mixture": ParsimoniousGaussianMixture(range(2, 5), covariance_models=["EEE", "VVI"], random_state=0),
-    "spatial": SECM(3, connectivity=partial(kneighbors_graph, n_neighbors=4), random_state=0),
-    "merged mixture": MergedMixture(3, random_state=0),
-    "ensemble": CredalEnsemble([KMeans(4), ECM(4), GaussianMixture(4, covariance_type="tied")], random_state=0),
-    "ensemble of one kind": CredalEnsemble(KMeans(6), n_members=3, n_clusters=4, rule="dempster", random_state=0),
-    "ensemble of pipelines": CredalEnsemble([make_pipeline(StandardScaler(), ECM(4)), KMeans(4)], random_state=0),
-    "unseen classes": UnseenClassDetector(EvidentialForestClassifier(5), cv=2, random_state=0),
-    "conformal": ConformalClusterer(KMeans(4), n_replications=3, random_state=0),
-    "conformal pipeline": ConformalClusterer(
-        make_pipeline(PCA(1), GaussianMixture(3)), n_replications=3, random_state=0
-    ),
-    "principal components": make_pipeline(PCA(1, whiten=True), CCM(3, random_state=0)),
-    "singular values": make_pipeline(TruncatedSVD(1, random_state=0), CCM(3, random_state=0)),
-}
 
 
 @pytest.fixture
@@ -99,20 +57,6 @@ def quietly(model, *data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(*data)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_loaded_model_says_the_same_bits(name, path):
-    model = quietly(MODELS[name], X, WORDS)
-    loaded = again(model, path)
-    assert type(loaded) is type(model)
-    said, before = evlearn.predict_mass(loaded, NEW), evlearn.predict_mass(model, NEW)
-    assert np.array_equal(said.masses, before.masses)
-    assert said.focal_sets == before.focal_sets
-    assert np.array_equal(loaded.predict(NEW), model.predict(NEW))
-    if hasattr(model, "predict_set"):
-        assert np.array_equal(loaded.predict_set(NEW), model.predict_set(NEW))
-    assert loaded.get_params().keys() == model.get_params().keys()
 
 
 def test_soft_labels_are_kept(path):
@@ -303,24 +247,23 @@ def test_what_a_file_cannot_hold_is_refused_with_a_way_out(name, path):
     assert not path.exists()
 
 
-def public_estimators():
-    for package in (classify, cluster, conformal, ensemble, metric_learning, mixture, preprocessing):
-        for name in package.__all__:
-            one = getattr(package, name)
-            if inspect.isclass(one) and hasattr(one, "fit"):
-                yield name
-
-
-@pytest.mark.parametrize("name", [*public_estimators(), "NNEVCLUS"])
+@pytest.mark.parametrize("name", public_estimators())
 def test_every_public_estimator_has_files(name):
     if name == "NNEVCLUS":
         pytest.importorskip("torch")
     assert model_contents.contents_of(name).estimator.__name__ == name
 
 
-@pytest.mark.parametrize("name", [one for one, model in MODELS.items() if not hasattr(model, "steps")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, case in CASES.items()
+        if type(case.estimator).__name__ in model_contents.ESTIMATORS and hasattr(case.estimator, "predict_mass")
+    ],
+)
 def test_all_that_a_fit_learns_is_written_or_about_the_training_set(name):
-    model = quietly(MODELS[name], X, y)
+    model = CASES[name].fitted
     contents = model_contents.ESTIMATORS[type(model).__name__]
     known = {*contents.required, *contents.others, *model_contents.OF_TRAINING_OBJECTS, *model.get_params()}
     of_members = {"clusterers_", "partitions_", "estimator_"}  # made again, or about the training set

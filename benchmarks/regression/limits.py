@@ -100,7 +100,7 @@ class LandmarkPass:
     def track_over_products(self):
         def bare():
             squares = (self.landmarks**2).sum(axis=1)
-            for rows in np.array_split(self.X, 25):
+            for rows in np.array_split(self.X.astype(np.float64), 25):
                 distances = (rows**2).sum(axis=1)[:, None] + squares - 2 * rows @ self.landmarks.T
                 np.expm1(-0.01 * distances) @ self.Y
 

@@ -68,9 +68,9 @@ def row_distances(X: SparseBlock, others: SparseBlock, metric: str) -> FloatArra
 
 def distances_between(X: Features, others: Features, metric: Any) -> FloatArray:
     """Dissimilarities of all rows of X to all rows of others, in double precision."""
-    if isinstance(X, SparseBlock) or isinstance(others, SparseBlock):
-        one, other = (getattr(rows, "matrix", rows) for rows in (X, others))
-        return np.asarray(pairwise_distances(one, other, metric=metric), dtype=np.float64)
-    if isinstance(metric, str) and metric == "euclidean":
-        return np.asarray(cdist(X.astype(np.float64, copy=False), others.astype(np.float64, copy=False)))
-    return np.asarray(pairwise_distances(X, others, metric=metric), dtype=np.float64)
+    # Products of single precision would round differently in blocks of other sizes.
+    one, other = (getattr(rows, "matrix", rows).astype(np.float64, copy=False) for rows in (X, others))
+    dense = not (isinstance(X, SparseBlock) or isinstance(others, SparseBlock))
+    if dense and isinstance(metric, str) and metric == "euclidean":
+        return np.asarray(cdist(one, other))
+    return np.asarray(pairwise_distances(one, other, metric=metric), dtype=np.float64)

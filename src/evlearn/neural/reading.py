@@ -50,7 +50,7 @@ class Reader:
     def inputs(self, rows: FloatArray) -> FloatArray:
         """What the network sees."""
         with np.errstate(over="ignore", invalid="ignore"):  # of rows that are far away, see `are_far`
-            centred = np.asarray(rows, dtype=np.float64) - self.mean
+            centred = np.subtract(rows, self.mean, dtype=np.float64, order="C")
             return (centred if self.components is None else centred @ self.components.T) / self.scale
 
     def are_far(self, inputs: FloatArray) -> BoolArray:

@@ -177,7 +177,10 @@ def is_metric(metric: Any, *names: str) -> bool:
 def check_finite(distances: FloatArray, metric: Any) -> None:
     """Raise unless all distances are finite."""
     if not np.isfinite(distances).all():
-        raise ValueError(f"metric={metric!r} gives distances that are not finite; choose another.")
+        raise ValueError(
+            f"metric={metric!r} gives distances between rows of X that are not finite: rescale X, remove "
+            "rows with very large values, or choose another metric."
+        )
 
 
 def _middle(data: FloatArray) -> FloatArray:

@@ -19,8 +19,9 @@ from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_shape
 
 _BLOCK_ROWS = 2048
-# The error of a squared distance that does no harm, as a share of what separates no conflict from 0.95.
-_ROUNDING = 1e-5
+# The largest rounding error of a squared distance, as a share of the squares between no conflict and 0.95. The
+# masses of a row must not depend on the other rows, and row problems may magnify an error a thousand times.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -82,28 +83,31 @@ class LandmarkModel:
         return out
 
     def _targets(self, X: Features) -> Any:
-        """A function from a block of X to its target conflicts with the landmarks."""
+        """Return a function from a block of X to its target conflicts with the landmarks, in double precision."""
         if self.landmarks is None:
             return lambda block: self.transform(np.asarray(block[:, self.indices], dtype=np.float64))
         if not self._by_product or isinstance(X, SparseBlock) or isinstance(self.landmarks, SparseBlock):
             landmarks = self.landmarks
             return lambda block: self.transform(distances_between(block, landmarks, self.metric))
-        return self._by_products(X.dtype)
+        return self._by_products()
 
-    def _by_products(self, dtype: Any) -> Any:
-        """As `_targets`, with squared distances as sums of products; those that would lose digits are direct."""
+    def _by_products(self) -> Any:
+        """As `_targets`, with squared distances as sums of products; those that would lose digits are direct.
+
+        Products of single precision round differently in blocks of other sizes, so they are in double precision.
+        """
         assert self.landmarks is not None
         # Centred, because products of large coordinates leave nothing of small distances.
         centre = self.landmarks.mean(axis=0, dtype=np.float64)
-        centred, squares, lost = self._centred(centre, dtype)
+        centred, squares, lost = self._centred(centre)
         if lost.any():  # by something remote, which a median does not heed
             centre = np.median(self.landmarks.astype(np.float64, copy=False), axis=0)
-            centred, squares, lost = self._centred(centre, dtype)
-        shift, remote, first = centre.astype(dtype), self.landmarks[lost], int(lost.argmin())
+            centred, squares, lost = self._centred(centre)
+        remote, first = self.landmarks[lost], int(lost.argmin())
 
         def targets(block: FloatArray) -> FloatArray:
             with np.errstate(over="ignore", invalid="ignore"):
-                found = squared_distances(block - shift, centred, squares)
+                found = squared_distances(block - centre, centred, squares)
                 if lost.any():
                     found[:, lost] = distances_between(block, remote, "euclidean") ** 2
                 # Rows whose squares are no numbers are far from all landmarks.
@@ -113,9 +117,9 @@ class LandmarkModel:
 
         return targets
 
-    def _centred(self, centre: FloatArray, dtype: Any) -> tuple[FloatArray, FloatArray, BoolArray]:
+    def _centred(self, centre: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
         """The landmarks around a centre, their squared norms, and which of these are too large for products."""
         assert self.landmarks is not None
-        centred = (self.landmarks - centre).astype(dtype)
+        centred = self.landmarks - centre
         squares = np.einsum("ij,ij->i", centred, centred)
-        return centred, squares, ~(squares * np.finfo(dtype).eps < _ROUNDING * self.transform.width)
+        return centred, squares, ~(squares * np.finfo(np.float64).eps < _ROUNDING * self.transform.width)
