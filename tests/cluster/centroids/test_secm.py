@@ -221,20 +221,21 @@ def test_it_is_a_step_of_a_pipeline():
     assert adjusted_rand_score(truth.ravel(), steps.predict(X)) > 0.7
 
 
-def test_weights_count_as_often_as_samples_are_there():
-    X, V, graph = some_samples(4)
-    weights = np.random.default_rng(0).integers(1, 4, len(X))
-    again = np.repeat(np.arange(len(X)), weights)
-    # Copies have the neighbours of their sample, once each.
-    averaged = all_shares(graph, 0.5)
-    np.fill_diagonal(averaged, 0)
-    options = {"alpha": 1, "beta": 2, "delta": 5, "init": V, "tol": 0, "max_iter": 5, "neighbor_share": 0.5}
-    weighted = SECM(3, connectivity=averaged, **options).fit(X, sample_weight=weights)
-    first = np.searchsorted(again, np.arange(len(X)))
-    table = np.zeros((len(again), len(again)))
-    table[:, first] = averaged[again]
-    copies = SECM(3, connectivity=table, **options).fit(X[again])
-    np.testing.assert_allclose(weighted.cluster_centers_, copies.cluster_centers_, rtol=1e-9)
+@pytest.mark.parametrize("cost", ["ecm", "ccm"])
+@pytest.mark.parametrize("weights", [[1, 0, 1, 1], [1, 2, 1], [3, 0, 1]])
+def test_a_weight_is_the_number_of_copies_also_as_a_neighbor(weights, cost):
+    X, _, _ = some_samples(4, n_samples=60)
+    graph = kneighbors_graph(X, 4).tocsr()
+    weights = np.resize(weights, len(X)).astype(float)
+    X[weights == 0] += 9  # what would be learned from these rows differs
+    again = np.repeat(np.arange(len(X)), weights.astype(int))
+    options = {"cost": cost, "tol": 1e-12, "max_iter": 2000, "random_state": 0}
+    weighted = SECM(3, connectivity=graph, **options).fit(X, sample_weight=weights)
+    copies = SECM(3, connectivity=graph[again][:, again], **options).fit(X[again])
+    np.testing.assert_allclose(weighted.masses_[again], copies.masses_, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(weighted.cluster_centers_, copies.cluster_centers_, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(weighted.neighbor_share_, copies.neighbor_share_, rtol=1e-9)
+    np.testing.assert_allclose(weighted.delta_, copies.delta_, rtol=1e-9)
 
 
 def test_a_remote_pixel_is_an_outlier_and_so_is_who_would_average_with_it():

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from evlearn.cluster.centroids.starts import weighted_quantile
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import BoolArray, FloatArray, GraphLike
 from evlearn.utils.validation import check_sparse
@@ -32,13 +33,19 @@ class Neighborhoods:
     ----------
     weights : csr_array of shape (n_samples, n_samples)
         The shares of the neighbours of each sample, without itself; they sum to one, or to zero if there are none.
+    counts : ndarray of shape (n_samples,)
+        The weight of each sample.
     """
 
     weights: Any
+    counts: FloatArray
 
     @classmethod
-    def of(cls, connectivity: GraphLike, rows: FloatArray) -> "Neighborhoods":
-        """The neighbourhoods of a graph, given as such or by a function of the rows."""
+    def of(cls, connectivity: GraphLike, rows: FloatArray, sample_weight: Any = None) -> "Neighborhoods":
+        """Return the neighborhoods of a graph, given as such or by a function of the rows.
+
+        A neighbor of weight 2 counts like 2 neighbors, and one of weight 0 does not count.
+        """
         given: Any = connectivity(rows) if callable(connectivity) else connectivity
         check_sparse("connectivity", given)
         given = given if sparse.issparse(given) else np.asarray(given)
@@ -54,10 +61,12 @@ class Neighborhoods:
         graph.sum_duplicates()
         source = _sources(graph)
         graph.data[source == graph.indices] = 0  # grid_to_graph makes every pixel its own neighbour
+        counts = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        graph.data *= counts[graph.indices]
         graph.eliminate_zeros()
         total = np.asarray(graph.sum(axis=1)).ravel()
         graph.data /= total[_sources(graph)]
-        return cls(graph)
+        return cls(graph, counts)
 
     def best_share(self, rows: FloatArray) -> float:
         r"""The share of the neighbours with which averages are, by expectation, nearest to rows without noise.
@@ -67,16 +76,25 @@ class Neighborhoods:
         noise is that of the nearer half of the differences, because at edges there is more than noise.
         """
         source, n_rows = _sources(self.weights), len(rows)
-        some = self._have_neighbors
+        some = self._have_neighbors & (self.counts > 0)
         if not some.any():
             return 0.0
+        counts = self.counts[some]
         rows = np.asarray(rows, dtype=np.float64)
         apart = (rows - self.weights @ rows)[some]
-        beside = np.bincount(source, self.weights.data**2, n_rows)[some]  # the mean has noise of its own
-        middle = np.median(np.abs(apart) / np.sqrt(1 + beside)[:, None], axis=0)
+        # The mean has noise of its own; that of a neighbor of weight 2 is the noise of 2 neighbors.
+        squares = self.weights.data**2 / self.counts[self.weights.indices]
+        beside = np.bincount(source, squares, n_rows)[some]
+        steps = np.abs(apart) / np.sqrt(1 + beside)[:, None]
+        if (counts == 1).all():
+            middle = np.median(steps, axis=0)
+        else:
+            times = counts / min(1.0, counts.min())
+            middle = np.array([weighted_quantile(column, times, 0.5) for column in steps.T])
         with np.errstate(over="ignore"):
-            noise, whole = float(((middle / _HALF) ** 2).sum()), float((apart**2).mean(axis=0).sum())
-        return min(noise / whole, 1 / (1 + float(beside.mean()))) if whole > 0 else 0.0
+            noise = float(((middle / _HALF) ** 2).sum())
+            whole = float(np.average(apart**2, axis=0, weights=counts).sum())
+        return min(noise / whole, 1 / (1 + float(np.average(beside, weights=counts)))) if whole > 0 else 0.0
 
     def average(self, rows: FloatArray, share: float) -> FloatArray:
         """Rows of means over the neighbourhoods, and a last column of spreads, in the precision of the rows."""

@@ -211,7 +211,8 @@ class SECM(PrototypeClusterer):
         y : None, default=None
             Not used; present for scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each sample counts: 2 is as if it were there twice.
+            The weight of each sample, also as a neighbor: a sample of weight 2 counts like 2 samples with the same
+            neighbors, and one of weight 0 does not count.
 
         Returns
         -------
@@ -280,7 +281,7 @@ class SECM(PrototypeClusterer):
         self.neighbor_share_ = 0.0
         if self.connectivity is not None:
             numbers = _all_of(rows)
-            beside = Neighborhoods.of(self.connectivity, numbers)
+            beside = Neighborhoods.of(self.connectivity, numbers, check_weights(sample_weight, rows))
             given = self.neighbor_share
             self.neighbor_share_ = beside.best_share(numbers) if isinstance(given, str) else float(given)
         if self.neighbor_share_ == 0:

@@ -93,7 +93,7 @@ def typical_distance(sample: FloatArray, weights: FloatArray, random: np.random.
     scaled, squares = sample / unit, np.empty(len(first))
     for block in row_blocks(len(first), _PAIRS_PER_BLOCK):
         squares[block] = ((scaled[first[block]] - scaled[second[block]]) ** 2).sum(axis=1)
-    quantile = _weighted_quantile(squares, times, _NEAR_AND_FAR)
+    quantile = weighted_quantile(squares, times, _NEAR_AND_FAR)
     # More than 95 of 100 pairs are duplicates: any positive scale tells them from the rest.
     return unit * float(np.sqrt(quantile if quantile > 0 else squares.max()))
 
@@ -257,7 +257,7 @@ def _seeds(
     return np.asarray(kmeans_plusplus(moved, n_clusters, sample_weight=weights, **settings)[1])
 
 
-def _weighted_quantile(values: FloatArray, times: FloatArray, q: float) -> float:
+def weighted_quantile(values: FloatArray, times: FloatArray, q: float) -> float:
     """The quantile, with linear interpolation, of values that are there several times each."""
     order = np.argsort(values, kind="stable")
     values, ends = values[order], np.cumsum(times[order])
