@@ -55,8 +55,7 @@ class MomentsFrom:
     def __call__(self, rows: Any, weights: Any = None) -> Moments:
         """The moments of a block."""
         with np.errstate(over="ignore"):
-            # By rows: sums over columns that lie together are rounded differently.
-            apart = np.subtract(rows, self._point, dtype=np.float64, order="C")
+            apart = np.asarray(rows, dtype=np.float64) - self._point
             near = np.abs(apart).max(axis=1) <= self._limit
         apart = apart if near.all() else apart[near]
         return Moments(len(apart), apart.sum(axis=0), (apart**2).sum(axis=0))

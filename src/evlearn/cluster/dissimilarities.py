@@ -69,7 +69,8 @@ def row_distances(X: SparseBlock, others: SparseBlock, metric: str) -> FloatArra
 def distances_between(X: Features, others: Features, metric: Any) -> FloatArray:
     """Dissimilarities of all rows of X to all rows of others, in double precision."""
     # Products of single precision would round differently in blocks of other sizes.
-    one, other = (getattr(rows, "matrix", rows).astype(np.float64, copy=False) for rows in (X, others))
+    given: list[Any] = [rows.matrix if isinstance(rows, SparseBlock) else rows for rows in (X, others)]
+    one, other = (rows.astype(np.float64, copy=False) for rows in given)
     dense = not (isinstance(X, SparseBlock) or isinstance(others, SparseBlock))
     if dense and isinstance(metric, str) and metric == "euclidean":
         return np.asarray(cdist(one, other))

@@ -123,6 +123,13 @@ def take(rows: Rows, indices: IntArray) -> FloatArray:
     return found
 
 
+class _MomentsByRows(MomentsFrom):
+    """Moments of blocks in C order: sums over columns that lie together in memory are rounded differently."""
+
+    def __call__(self, rows: Any, weights: Any = None) -> Moments:
+        return super().__call__(np.ascontiguousarray(rows), weights)
+
+
 def _moments(rows: Rows, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
     """The mean of rows as the user has them, and their deviation; a few that are remote do not count."""
     few = np.asarray(rows.take(np.arange(0, len(rows), -(-len(rows) // _MIDDLE_ROWS))), dtype=np.float64)
@@ -133,7 +140,7 @@ def _moments(rows: Rows, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
     unit = float(np.median(sizes[sizes > 0])) if sizes.any() else np.inf
     point = few[np.flatnonzero(sizes <= REMOTE * unit)[0]]
     for limit in (REMOTE * unit, np.inf):
-        found: Moments = rows.add(MomentsFrom(point, limit), n_jobs=n_jobs)
+        found: Moments = rows.add(_MomentsByRows(point, limit), n_jobs=n_jobs)
         if found.count >= 0.95 * len(rows):
             break
     return np.asarray(found.mean + point), np.sqrt(found.variance)
