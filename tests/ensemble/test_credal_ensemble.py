@@ -180,3 +180,13 @@ def test_a_clusterer_that_finds_only_noise_is_named(blobs):
 def test_one_object_is_too_few(blobs):
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         CredalEnsemble([KMeans(1)]).fit(blobs[0][:1])
+
+
+@pytest.mark.parametrize("value", [1e20, 1e100, 1e150])
+def test_a_remote_row_is_an_outlier_although_members_detect_none(blobs, value):
+    X = blobs[0]
+    model = CredalEnsemble([KMeans(3), GaussianMixture(3)], random_state=0).fit(X)
+    before = model.predict_mass(X[:5]).masses
+    masses = model.predict_mass(np.vstack([X[:5], [[value, value]]])).masses
+    np.testing.assert_array_equal(masses[:5], before)
+    np.testing.assert_array_equal(masses[5], np.arange(masses.shape[1]) == 0)

@@ -105,3 +105,12 @@ def test_the_names_of_classes_do_not_matter(name):
     names = np.array(["setosa", "versicolor", "virginica"], dtype=object)
     named = np.where(SOME >= 0, names[SOME], None)
     np.testing.assert_array_equal(fitted(name, labels=named).transform(X), fitted(name).transform(X))
+
+
+@pytest.mark.parametrize("name", ["KernelFDA", "KernelPCCA"])
+def test_features_far_from_the_origin_are_the_same_in_every_batch(name):
+    # Squared distances by products would lose the digits that distinguish samples.
+    model = fitted(name, X + 1000)
+    together = model.transform(X + 1000)
+    alone = np.vstack([model.transform(X[k : k + 1] + 1000) for k in range(len(X))])
+    np.testing.assert_allclose(alone, together, rtol=0, atol=1e-9)

@@ -25,7 +25,10 @@ from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.progress import Steps, expect
 from evlearn.utils.reading import Numbers
 from evlearn.utils.typing import ClustererLike, FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import check_flag, check_integer, check_real
+from evlearn.utils.validation import REMOTE, check_flag, check_integer, check_real, remoteness
+
+#: The reach of an ensemble, relative to the largest distance of a training sample from the center.
+_FAR = 1e6
 
 
 class CredalEnsemble(RowwiseClusterer):
@@ -202,7 +205,7 @@ class CredalEnsemble(RowwiseClusterer):
         )
         self._publish(CredalPartition(combined.masses, sets, validate=False))
         self.n_clusters_ = sets.frame_size
-        self._model = EnsembleModel(self.clusterers_, combined.landmarks)
+        self._model = EnsembleModel(self.clusterers_, combined.landmarks, *_extent(data))
         self._name_samples(X)
         publish_trace(self, combined.trace, "the objective", max_iter=self.max_iter, steps="sweeps")
         return self
@@ -260,10 +263,16 @@ class EnsembleModel:
         The clusterers.
     landmarks : Landmarks
         The known samples.
+    center : ndarray of shape (n_features,)
+        The mean of the training set.
+    reach : float
+        The distance from the center, in any feature, beyond which a row is an outlier for every member.
     """
 
     clusterers: Sequence[Any]
     landmarks: Landmarks
+    center: FloatArray
+    reach: float
 
     @property
     def focal_sets(self) -> FocalSets:
@@ -274,9 +283,20 @@ class EnsembleModel:
         """The masses of rows."""
         out = np.empty((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         for block in row_blocks(len(rows)):
-            said = [predicted_partition(clusterer, rows[block]) for clusterer in self.clusterers]
-            out[block] = self.landmarks.masses_of(said)
+            with np.errstate(over="ignore"):
+                is_far = (np.abs(rows[block] - self.center) > self.reach).any(axis=1)
+            near = np.where(is_far[:, None], self.center.astype(rows.dtype), rows[block])
+            partitions = [predicted_partition(clusterer, near) for clusterer in self.clusterers]
+            out[block] = self.landmarks.masses_of(partitions)
+            out[block][is_far] = np.arange(out.shape[1]) == 0  # all mass on the empty set
         return out
+
+
+def _extent(data: FloatArray) -> tuple[FloatArray, float]:
+    """Return the mean of a training set, without rows that are remote from all others, and the reach around it."""
+    near = np.asarray(data[remoteness(data) <= REMOTE], dtype=np.float64)
+    center = np.nanmean(near, axis=0)
+    return center, _FAR * (float(np.nanmax(np.abs(near - center))) or 1.0)
 
 
 def _fitted(clusterer: Any, data: FloatArray, rows: IntArray | None) -> tuple[Any, CredalPartition]:

@@ -16,6 +16,8 @@ from evlearn.utils.validation import check_choice, check_integer, check_range, c
 
 #: The kernels that `pairwise_kernels` knows and that take any numbers, and "precomputed".
 KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed")
+#: The kernels that depend on differences of samples alone.
+_TRANSLATION_INVARIANT = ("rbf", "laplacian")
 
 
 class LinearFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
@@ -136,9 +138,17 @@ class KernelFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             )
         return np.asarray(values + values.T) / 2
 
-    def _kernel_values(self, one: FloatArray, other: FloatArray) -> FloatArray:
-        named = {} if callable(self.kernel) else {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        return np.asarray(pairwise_kernels(one, other, metric=self.kernel, filter_params=True, **named))
+    def _kernel_values(self, samples: FloatArray, support: FloatArray) -> FloatArray:
+        """Return the values of the kernel between samples and samples of the fit."""
+        parameters = (
+            {} if callable(self.kernel) else {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        )
+        if isinstance(self.kernel, str) and self.kernel in _TRANSLATION_INVARIANT:
+            # Differences by products lose digits far from the origin, and not the same ones in every batch.
+            center = support.mean(axis=0)
+            samples, support = samples - center, support - center
+        values = pairwise_kernels(samples, support, metric=self.kernel, filter_params=True, **parameters)
+        return np.asarray(values)
 
     def _publish(self, data: FloatArray, objects: IntArray, dual_coef: FloatArray, intercept: Any = 0.0) -> None:
         self.support_ = objects

@@ -218,6 +218,7 @@ def _agree_on_members(estimator: Any) -> None:
     check_count(estimator, "n_clusters_", landmarks.focal_sets.frame_size)
     if len(landmarks.known) != len(model.clusterers):
         raise ValueError("it must know what each member says of the landmarks")
+    check_length("center", model.center, (estimator.n_features_in_,))
     somewhere = np.zeros((1, estimator.n_features_in_))
     for one, said in zip(model.clusterers, landmarks.known, strict=True):
         check_features(one, estimator.n_features_in_)
@@ -317,7 +318,12 @@ PARTS = [
     ),
     Part(
         EnsembleModel,
-        {"clusterers": listed(_estimator, fewest=1), "landmarks": instance(Landmarks)},
+        {
+            "clusterers": listed(_estimator, fewest=1),
+            "landmarks": instance(Landmarks),
+            "center": array(1),
+            "reach": number(0, above=True, finite=False),
+        },
         nested=True,
     ),
     Part(Speaker, {"estimator": _estimator, "known": instance(type(None)), "n_neighbors": whole(1)}, nested=True),
