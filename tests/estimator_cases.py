@@ -226,11 +226,6 @@ _GRAPH = "a graph of nearest neighbors depends on copies; tests/cluster/centroid
 _UNITS_OF_GAMMA = "gamma is in units of the features"
 _NEURAL_NETWORK = dict.fromkeys(("row order", "scaling", "shift", "single precision", "equal copies"), _NETWORK)
 _RECOVERY = "the partition that explains the members is found by a descent with several local optima"
-_MEMBERS = "members such as KMeans have no outliers, and their agreement on a far row is taken for certainty"
-_SORTED_BYTES = dict.fromkeys(
-    ("scaling", "shift", "single precision"),
-    "classify/distinct_rows.py sorts rows by their bytes, so that units change the order of the draws",
-)
 _COLUMNS = "the columns of predict_mass are the sets that occur in the batch"
 _DESCENT = dict.fromkeys(("row order", "scaling", "shift", "weights"), 0.02)
 
@@ -240,13 +235,12 @@ CASES: dict[str, Case] = {
     "forest": Case(
         EvidentialForestClassifier(12, random_state=0),
         needs="labels",
-        defects=_SORTED_BYTES,
     ),
     "nearest neighbors": Case(EvidentialKNNClassifier(), needs="labels"),
     "nearest neighbors, fixed": Case(EvidentialKNNClassifier(5, optimize=False), needs="labels"),
     "neural classifier": Case(EvidentialNeuralClassifier(6, random_state=0), needs="labels", tolerances=_DESCENT),
     "radial basis functions": Case(
-        EvidentialRBFClassifier(6, random_state=0), needs="labels", tolerances=_DESCENT, defects=_SORTED_BYTES
+        EvidentialRBFClassifier(6, random_state=0), needs="labels", tolerances=_DESCENT
     ),
     "fusion": Case(
         FusionClassifier(
@@ -254,7 +248,6 @@ CASES: dict[str, Case] = {
         ),
         needs="labels",
         exempt={"row order": _DRAWS_ROWS},
-        defects=_SORTED_BYTES,
     ),
     "plain fusion": Case(
         FusionClassifier(
@@ -271,13 +264,11 @@ CASES: dict[str, Case] = {
         UnseenClassDetector(EvidentialKNNClassifier(5), cv=2, random_state=0),
         needs="labels",
         exempt={"row order": _DRAWS_ROWS},
-        defects=_SORTED_BYTES,
     ),
     "unseen classes, forest": Case(
         UnseenClassDetector(EvidentialForestClassifier(4), cv=2, random_state=0),
         needs="labels",
         exempt={"row order": _DRAWS_ROWS},
-        defects=_SORTED_BYTES,
     ),
     # Clusterers
     "ECM": Case(ECM(3, random_state=0)),
@@ -334,13 +325,11 @@ CASES: dict[str, Case] = {
     "MergedMixture": Case(MergedMixture(3, random_state=0)),
     "credal ensemble": Case(
         CredalEnsemble([KMeans(3), ECM(3), GaussianMixture(3)], random_state=0),
-        defects={"far rows": _MEMBERS},
         tolerances={"equal copies": 1e-4},
     ),
     "credal ensemble of one kind": Case(
         CredalEnsemble(KMeans(5), n_members=3, n_clusters=3, rule="dempster", random_state=0),
         exempt={"row order": _DRAWS_ROWS, "equal copies": _DRAWS_ROWS},
-        defects={"far rows": _MEMBERS},
     ),
     "conformal": Case(
         ConformalClusterer(KMeans(3), n_replications=3, outlier_level=0.05, random_state=0),

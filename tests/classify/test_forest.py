@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from evlearn import CredalPartition
-from evlearn.belief import FocalSets, dempster
+from evlearn.belief import FocalSets, dempster, pignistic
 from evlearn.classify import EvidentialForestClassifier, masses_from_forest
 from evlearn.classify.forest import bootstrap_counts, shares_out_of_bag, witnessed
 from evlearn.classify.leaves import Leaves
@@ -309,3 +309,66 @@ def test_doubtful_labels_teach_more_than_best_guesses():
         )
         gains.append((soft == y[300:]).mean() - (crisp == y[300:]).mean())
     assert np.mean(gains) > 0.02
+
+
+@pytest.mark.parametrize(("reach", "square"), [(0.5, 9.0), (0.95, 9.0), (0.98, 16.18), (1.0, 25.0)])
+def test_mass_decreases_beyond_the_chosen_quantile_of_distances(reach, square):
+    # The 5th neighbor is 3 steps away from 96 of these samples, 4 from 2 and 5 from the 2 at the ends.
+    X, y = np.arange(100.0)[:, None], np.arange(100) // 50
+    near, blind = (EvidentialForestClassifier(10, reach=r, random_state=0).fit(X, y) for r in (reach, None))
+    steps = np.linspace(0, 8, 17)
+    new = 99 + steps[:, None]
+    kept = np.minimum(np.exp(1 - (4 + steps) ** 2 / square), 1)[:, None]
+    expected = kept * blind.predict_mass(new).masses
+    expected[:, -1] += 1 - kept[:, 0]
+    np.testing.assert_allclose(near.predict_mass(new).masses, expected, atol=1e-8)
+
+
+def test_nodes_consider_as_many_features_as_they_should():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 16))
+    y = (X[:, 0] > 0).astype(int)
+
+    def loss(max_features, labels):
+        model = EvidentialForestClassifier(10, max_features=max_features, min_samples_split=2, random_state=0)
+        probabilities = pignistic(model.fit(X, labels).oob_partition_.masses, model.focal_sets_)
+        return -np.log(probabilities[np.arange(200), y]).mean()
+
+    for labels in (y, np.where(np.eye(2)[y] == 1, 1.0, 0.1)):
+        losses = {value: loss(value, labels) for value in (0.05, 0.25, "sqrt", "log2", 1.0)}
+        assert losses["sqrt"] == losses["log2"] == losses[0.25]  # 4 features of 16
+        # Only 1 feature is informative: nodes that consider more features find it more often.
+        assert losses[1.0] < 0.8 * losses[0.25] < 0.8 * 0.9 * losses[0.05]
+
+
+@pytest.mark.parametrize("size", [*range(2, 15), 37, 50, 54, 150, 151])
+def test_nodes_with_fewer_samples_than_asked_for_are_leaves_and_others_are_not(iris, size):
+    X, y = iris
+    trees = [DecisionTreeClassifier(splitter="random", random_state=seed).fit(X, y) for seed in range(5)]
+    leaves = Leaves.of(trees, 4, 1.0, smallest=size)
+    for tree, reached in zip(trees, leaves.reached(X).T, strict=True):
+        counts, is_leaf = tree.tree_.n_node_samples, tree.tree_.children_left < 0
+        paths = tree.decision_path(X).toarray() > 0
+        # Parents come before their children.
+        expected = (paths & (is_leaf | (counts < size))).argmax(axis=1)
+        np.testing.assert_allclose(leaves.masses[reached, -1], 1 / (counts[expected] + 1))
+
+
+def test_a_node_of_min_samples_split_samples_is_divided(iris):
+    X, y = iris
+    n_samples = len(X)
+    for size, divided in ((n_samples, True), (n_samples + 1, False)):
+        model = EvidentialForestClassifier(5, min_samples_split=size, reach=None, random_state=0).fit(X, y)
+        assert model.min_samples_split_ == size
+        assert bool(np.ptp(model.predict_mass(X).masses, axis=0).max() > 0.1) == divided
+
+
+def test_samples_in_every_bag_have_the_masses_of_all_trees(iris):
+    X, y = iris
+    model = EvidentialForestClassifier(1, reach=None, random_state=0).fit(X, y)
+    oob, all_trees = model.oob_partition_.masses, model.predict_mass(X).masses
+    np.testing.assert_allclose(oob.sum(axis=1), 1)
+    np.testing.assert_allclose(oob, all_trees)  # of a single tree
+    several = EvidentialForestClassifier(3, reach=None, random_state=0).fit(X, y)
+    same = np.isclose(several.oob_partition_.masses, several.predict_mass(X).masses).all(axis=1)
+    assert 0.1 < same.mean() < 0.6  # (1 - 1/e)^3 of the samples are in all 3 bags

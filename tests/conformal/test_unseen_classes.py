@@ -20,7 +20,7 @@ from evlearn.classify import (
     EvidentialRBFClassifier,
 )
 from evlearn.conformal import UnseenClassDetector
-from evlearn.conformal.strangeness import QUESTIONS, surprise, weigh_questions
+from evlearn.conformal.strangeness import QUESTIONS, Strangeness, surprise, weigh_questions
 
 SMALL = EvidentialForestClassifier(20, n_witnesses=1, min_samples_split=2, reach=None)
 CLASSIFIERS = [
@@ -225,3 +225,50 @@ def test_labels_with_doubt_are_refused():
     X, y = groups(30, 0)
     with pytest.raises(ValueError, match="y must be one class for each sample"):
         UnseenClassDetector().fit(X, CredalPartition.from_fuzzy(np.eye(4)[y]))
+
+
+def test_samples_have_the_smallest_p_value_beyond_twice_the_largest_distance():
+    # Training samples are at most 80 away from all others: the one at 120, which is also the most doubtful.
+    X = np.concatenate([np.arange(40.0), [120], np.arange(200.0, 240)])[:, None]
+    y = np.repeat([0, 1], [40, 41])
+    model = UnseenClassDetector(LinearDiscriminantAnalysis(), random_state=0).fit(X, y)
+    new = 80 * np.array([[-2.5], [-2.2], [-1.8], [-1.1]])
+    np.testing.assert_allclose(model.p_values(new), np.array([1, 1, 2, 2]) / 82)
+
+
+SEEN: list[np.ndarray] = []  # numbers of the training samples of each fit of a Recorder
+
+
+class Recorder(EvidentialKNNClassifier):
+    """A classifier that records the numbers of its training samples, which are their first features."""
+
+    def fit(self, X, y, sample_weight=None):
+        SEEN.append(np.sort(np.asarray(X)[:, 0]).astype(int))
+        return super().fit(X, y, sample_weight)
+
+
+def test_each_rehearsal_leaves_out_another_part():
+    X, y = groups(80, 0)
+    X[:, 0] = np.arange(80)
+    SEEN.clear()
+    UnseenClassDetector(Recorder(3), cv=4, random_state=0).fit(X, y)
+    rehearsals = [rows for rows in SEEN if len(np.unique(y[rows])) == 3]
+    assert len(rehearsals) == 4
+    assert len(SEEN) == 4 + 4 + 1  # rehearsals, parts, and all samples
+    left_out = [np.setdiff1d(np.flatnonzero(np.isin(y, y[rows])), rows) for rows in rehearsals]
+    assert [len(rows) for rows in left_out] == [15] * 4
+    assert len(np.unique(np.concatenate(left_out))) > 40  # different samples, most of them
+
+
+def test_distances_count_by_what_is_usual_in_their_place():
+    places = np.random.default_rng(0).normal(size=(60, 2))
+    far_away = np.array([1e4, 0])
+    X, y = np.vstack([places, far_away + 100 * places]), np.repeat([0, 1], 60)
+    learned = Strangeness.learn(LinearDiscriminantAnalysis(), X, y)
+    new = np.random.default_rng(1).uniform(-5, 5, size=(20, 2))
+    question = QUESTIONS.index("far_for_its_place")
+    dense, sparse = (learned.of(rows)[:, question] for rows in (new, far_away + 100 * new))
+    np.testing.assert_allclose(dense, sparse, atol=0.05)
+    # A sample between those of the sparse class is unusual beside the dense one.
+    assert (learned.of(new + np.array([100, 0]))[:, question] > dense.max()).all()
+    assert np.corrcoef(dense, learned.of(new)[:, QUESTIONS.index("far_within_classes")])[0, 1] > 0.9

@@ -221,6 +221,14 @@ def test_a_few_wrong_numbers_do_not_squeeze_the_others():
     assert facts(found, "age")["scale"] == pytest.approx(facts(right, "age")["scale"], rel=0.05)
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_columns_in_which_only_a_few_values_differ_are_scaled_by_all_of_them(unit):
+    values = np.full(1000, 5.0)
+    values[[3, 400]] = 9
+    features = TableEncoder().fit_transform(pd.DataFrame({"value": unit * values}))[:, 0]
+    np.testing.assert_allclose(features, (values - values.mean()) / values.std(), rtol=1e-9)
+
+
 def test_names_and_groups_of_features_lead_back_to_columns(table):
     encoder = TableEncoder().fit(table)
     names = encoder.get_feature_names_out().tolist()

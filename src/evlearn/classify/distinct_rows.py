@@ -23,8 +23,17 @@ class DistinctRows(NamedTuple):
 
 
 def distinct_rows(table: FloatArray) -> DistinctRows:
-    """Return the distinct rows of a table of numbers without NaN."""
-    rows = np.ascontiguousarray(table + 0.0, dtype=np.float64)  # -0.0 becomes 0.0
-    keys = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return DistinctRows(first.astype(np.intp, copy=False), inverse.astype(np.intp, copy=False))
+    """Return the distinct rows of a table of numbers, sorted by values, the first column first.
+
+    Neither positive units nor origins of the columns nor their precision change this order. Two NaN are equal, and
+    so are 0.0 and -0.0.
+    """
+    rows = np.asarray(table, dtype=np.float64)
+    order = np.lexsort(rows.T[::-1])  # stable, with NaN last
+    before, after = rows[order[:-1]], rows[order[1:]]
+    is_equal = (before == after) | (np.isnan(before) & np.isnan(after))
+    is_new = np.ones(len(rows), dtype=bool)
+    is_new[1:] = ~is_equal.all(axis=1)
+    inverse = np.empty(len(rows), dtype=np.intp)
+    inverse[order] = np.cumsum(is_new) - 1
+    return DistinctRows(order[is_new], inverse)
