@@ -313,10 +313,7 @@ CASES: dict[str, Case] = {
         data="distances",
         exempt={"scaling": "the rule of the authors for medoids of sets adds a variance to a mean"},
     ),
-    "EKNNClus": Case(
-        EKNNClus(n_neighbors=15, random_state=0),
-        defects={"copies": "the support of a copy at distance 0 outweighs that of all other neighbors"},
-    ),
+    "EKNNClus": Case(EKNNClus(n_neighbors=15, random_state=0)),
     "BootClus": Case(
         BootClus(3, covariance_models="VVV", n_bootstrap=10, n_init=1, random_state=0),
         exempt={"row order": _DRAWS_ROWS},

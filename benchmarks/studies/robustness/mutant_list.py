@@ -615,8 +615,8 @@ CHOSEN = [
     ),
     Mutant(
         "cluster/neighbors/eknnclus.py",
-        "(self.n_neighbors or len(self.labels)) + 1, len(self.labels)",
-        "(self.n_neighbors or len(self.labels)), len(self.labels)",
+        "(self.n_neighbors or n_training) + 1, n_training",
+        "(self.n_neighbors or n_training), n_training",
         "a training object is predicted from one neighbour less",
     ),
     # classify

@@ -201,6 +201,7 @@ PARTS = [
                 "n_neighbors": optional(whole(1)),
                 "metric": text(),
                 "focal_sets": _SETS,
+                "shares": optional(array(1, low=0)),
             },
         ),
     )

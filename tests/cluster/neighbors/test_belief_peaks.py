@@ -284,7 +284,7 @@ def test_clusters_that_are_apart_are_counted(n_samples, n_clusters):
         ({"metric": "taxi"}, "'metric' parameter"),
         ({"metric": "mahalanobis"}, "metric='mahalanobis' needs parameters"),
         ({"metric": "precomputed"}, r"X must be a square matrix if metric='precomputed', got shape \(12, 2\)"),
-        ({"metric": lambda x, y: np.inf}, "gives distances that are not finite"),
+        ({"metric": lambda x, y: np.inf}, "gives distances between rows of X that are not finite"),
     ],
 )
 def test_wrong_parameters_are_explained(settings, message):

@@ -12,6 +12,7 @@ from evlearn.kernels.label_search import agreement, sweep
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_circles
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -28,6 +29,7 @@ from evlearn.cluster import EKNNClus
 from evlearn.cluster.neighbors.label_search import Support, combine_evidence, search_labels
 from evlearn.datasets import make_fourclass
 from evlearn.exceptions import CollapseWarning
+from evlearn.model_files import load_model, save_model
 
 one_cluster = pytest.mark.filterwarnings("ignore:all samples are in one cluster:UserWarning")
 seeds = st.integers(0, 10_000)
@@ -349,6 +351,102 @@ def test_awkward_data_give_valid_masses(X, graph):
         assert np.isfinite(model.predict_mass(X).masses).all()
         assert np.isfinite(model.objective_)
         assert model.scale_ > 0
+
+
+# Copies
+
+
+def inputs_of(X, new, metric):
+    """Return training and new data: points, or dissimilarities to the training points."""
+    if metric == "precomputed":
+        return cdist(X, X), cdist(new, X)
+    return X, new
+
+
+@pytest.mark.parametrize("n_copies", [2, 3, 6])
+@pytest.mark.parametrize("graph", ["directed", "union"])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed"])
+def test_copies_of_all_samples_change_neither_clusters_nor_masses(fourclass, metric, graph, n_copies):
+    X, new = fourclass[0][:120], fourclass[0][120:160]
+    data, new_data = inputs_of(X, new, metric)
+    copied, new_copied = inputs_of(np.tile(X, (n_copies, 1)), new, metric)
+    model = EKNNClus(metric=metric, graph=graph, random_state=0).fit(data)
+    other = EKNNClus(metric=metric, graph=graph, random_state=0).fit(copied)
+    assert other.scale_ == model.scale_
+    np.testing.assert_array_equal(other.labels_, np.tile(model.labels_, n_copies))
+    np.testing.assert_allclose(other.masses_, np.tile(model.masses_, (n_copies, 1)), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        other.predict_mass(new_copied).masses, model.predict_mass(new_data).masses, rtol=0, atol=1e-12
+    )
+    if graph == "directed":
+        np.testing.assert_allclose(other.predict_mass(copied).masses, other.masses_, rtol=0, atol=1e-12)
+
+
+def test_a_sparse_graph_of_new_samples_may_have_copies_as_neighbors(fourclass):
+    X, new = np.tile(fourclass[0][:100], (2, 1)), fourclass[0][100:120]
+    model = EKNNClus(metric="precomputed", random_state=0).fit(cdist(X, X))
+    distances = cdist(new, X)
+    np.testing.assert_allclose(
+        model.predict_mass(csr_array(distances)).masses, model.predict_mass(distances).masses, rtol=0, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+def test_a_sample_counts_as_often_as_it_has_copies(metric):
+    # The neighbors of the first sample are 2 samples at the same distance, in different clusters.
+    places = np.array([[0.0], [-1.0], [-1.1], [-1.2], [1.0], [1.1], [1.2]])
+    rows = [0, 1, 2, 3, 4, 5, 6, 1, 1]
+    data, new = inputs_of(places[rows], places[:1], metric)
+    model = EKNNClus(2, metric=metric, y_init=[1, 0, 0, 0, 1, 1, 1, 0, 0], random_state=0).fit(data)
+    np.testing.assert_array_equal(model.labels_, [0, 0, 0, 0, 1, 1, 1, 0, 0])
+    weight = Support(model.scale_, 2.0, 1e-6)(np.array([1.0]))[0] / (9 / 7)  # the mean number of copies is 9/7
+    powers = np.array([*np.expm1([3 * weight, weight]), 1])
+    np.testing.assert_allclose(model.masses_[0, 1:], powers / powers.sum(), rtol=1e-9)
+    np.testing.assert_allclose(model.predict_mass(new).masses[0, 1:], powers / powers.sum(), rtol=1e-9)
+
+
+def test_the_objective_never_falls_with_copies_in_a_symmetric_graph():
+    random = np.random.default_rng(0)
+    X = random.integers(8, size=(300, 2)).astype(float)
+    for seed in range(10):
+        model = EKNNClus(8, graph="union", random_state=seed).fit(X)
+        assert (np.diff(model.objective_history_) >= -1e-9).all()
+
+
+def test_rounded_features_give_the_clusters_of_the_features():
+    X, y = make_blobs(300, centers=3, cluster_std=0.8, random_state=1)
+    rounded = np.round(X / 0.5) * 0.5
+    assert len(np.unique(rounded, axis=0)) < 170
+    model = EKNNClus(random_state=0).fit(rounded)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+def test_samples_that_are_all_equal_are_one_cluster(metric):
+    data, new = inputs_of(np.ones((20, 2)), np.zeros((1, 2)), metric)
+    with pytest.warns(CollapseWarning, match="all samples are in one cluster"):
+        model = EKNNClus(metric=metric, random_state=0).fit(data)
+    assert model.n_clusters_ == 1
+    np.testing.assert_array_equal(model.predict(new), [0])
+
+
+def test_copies_are_one_sample_whatever_their_first_labels():
+    X = np.repeat([[0.0], [1.0], [8.0], [9.0]], 2, axis=0)
+    model = EKNNClus(1, y_init=[0, 5, 0, 5, 1, 5, 1, 5], random_state=0).fit(X)
+    np.testing.assert_array_equal(model.labels_, [0, 0, 0, 0, 1, 1, 1, 1])
+    with pytest.raises(ValueError, match="y_init"):
+        EKNNClus(1, y_init=[0, 1, 2, 3]).fit(X)
+
+
+def test_models_with_copies_are_saved_and_loaded(tmp_path, fourclass):
+    rows = np.random.default_rng(0).integers(100, size=200)
+    for metric in ("euclidean", "precomputed"):
+        data, new = inputs_of(fourclass[0][rows], fourclass[0][100:120], metric)
+        model = EKNNClus(metric=metric, random_state=0).fit(data)
+        save_model(model, tmp_path / "model.json")
+        loaded = load_model(tmp_path / "model.json")
+        np.testing.assert_array_equal(loaded.predict_mass(new).masses, model.predict_mass(new).masses)
 
 
 def test_one_cluster_is_returned_with_a_warning(blobs):

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +16,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.dissimilarities import check_diagonal, check_dissimilarities
 from evlearn.cluster.neighbors.label_search import LabelArray, Support, combine_evidence, search_labels
-from evlearn.cluster.neighbors.search import find_neighbors, is_metric, nearest_among
+from evlearn.cluster.neighbors.search import find_copies, find_neighbors, is_metric, nearest_among
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.convergence import (
@@ -28,7 +28,7 @@ from evlearn.utils.convergence import (
 )
 from evlearn.utils.progress import Steps
 from evlearn.utils.reading import read_numbers
-from evlearn.utils.typing import FloatArray, Metric, NumbersLike, RandomSeed
+from evlearn.utils.typing import FloatArray, IntArray, Metric, NumbersLike, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real, check_shape, check_sparse
 
 _LARGEST = 1e150
@@ -49,8 +49,9 @@ class EKNNClus(EvidentialClusterer):
     Parameters
     ----------
     n_neighbors : int or "auto", default="auto"
-        How many neighbours each sample asks, at most all others. More give fewer clusters. "auto" is three times
-        the square root of the number of samples. A given graph says so itself.
+        Number of neighbors of each sample, at most all others. More give fewer clusters. "auto" is 3 times the
+        square root of the number of samples. Copies of a sample count as 1 sample here. Not used if X is a sparse
+        graph.
     q : float, default=0.9
         The quantile of the distances between neighbours at which support has fallen to 1/e. Larger values give
         fewer clusters; R's package has 0.5, which finds rather many.
@@ -97,7 +98,8 @@ class EKNNClus(EvidentialClusterer):
         The distance at which support has fallen to 1/e.
     objective_ : float
         The logarithm of the plausibility of the clusters, up to a constant: half the sum of the weights of
-        neighbours in the same cluster. Larger is better.
+        neighbours in the same cluster. Larger is better. If there are copies, a weight is multiplied by the number
+        of copies of each of the 2 samples, relative to the mean number.
     objective_history_ : ndarray of shape (n_iterations + 1,)
         The objective before the first pass, and after each.
     n_iter_ : int
@@ -166,6 +168,9 @@ class EKNNClus(EvidentialClusterer):
         X : array-like of shape (n_samples, n_features), or matrix of shape (n_samples, n_samples)
             Features; or dissimilarities, or a sparse graph of distances, if `metric` is "precomputed". In a
             sparse graph an entry that is stored is a neighbour, also at distance 0, but for the sample itself.
+            Equal rows of X are copies of 1 sample: they are in the same cluster, they are no neighbors of each
+            other, and the sample counts more for others the more copies it has. A sparse graph is used as it is;
+            remove copies before the neighbors are searched.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
 
@@ -177,25 +182,34 @@ class EKNNClus(EvidentialClusterer):
         self._check_parameters()
         data = self._read(X, reset=True)
         random = check_random_state(self.random_state)
-        distances, width = self._neighbors(data)
+        copies = _Copies.of(data, self.metric)
+        distinct = copies.distinct(data)
+        distances, width = self._neighbors(copies.distinct(distinct.T).T if self._precomputed else distinct)
         support = Support.of(
             distances, q=self.q, power=float(self.distance_power), min_distance=float(self.min_distance)
         )
         weights = support.weigh(distances)
         if self.graph == "union":
             weights = csr_array(weights.maximum(weights.T))
-        trace = self._search(weights, random)
+        weights = _multiplied(weights, copies.shares)
+        # With factors of both samples, the objective is the sum over all pairs of samples, copies included.
+        both = _multiplied(weights, copies.shares, of="rows")
+        trace = self._search(both, self._check_start(copies), random)
         publish_trace(self, trace, "the labels", max_iter=self.max_iter, steps="passes")
         kept, numbers = np.unique(trace.state, return_inverse=True)
         labels: LabelArray = numbers.astype(np.int32)
-        self._warn_of_collapse(labels)
+        self._warn_of_collapse(copies.repeated(labels))
         focal_sets = FocalSets.simple(len(kept))
-        self._publish(CredalPartition(combine_evidence(weights, labels, len(kept)), focal_sets, validate=False))
+        masses = copies.repeated(combine_evidence(weights, labels, len(kept)))
+        self._publish(CredalPartition(masses, focal_sets, validate=False))
         self._name_samples(X)
-        training = None if self._precomputed else np.array(data)
-        self._model = NeighborModel(training, labels, support, width, self.metric, focal_sets)
+        if self._precomputed:
+            training, known, shares = None, copies.repeated(labels), copies.shares_of_columns
+        else:
+            training, known, shares = np.array(distinct), labels, copies.shares
+        self._model = NeighborModel(training, known, support, width, self.metric, focal_sets, shares)
         # Where two clusters have the same support, the label says in which of them the sample is.
-        self.labels_ = numbers
+        self.labels_ = copies.repeated(numbers)
         self.n_clusters_ = len(kept)
         self.scale_ = support.scale
         return self
@@ -204,7 +218,7 @@ class EKNNClus(EvidentialClusterer):
         """The mass functions of samples by the evidential k-nearest-neighbour rule.
 
         A sample that coincides with one of the training set is taken for it and judged by its other neighbours.
-        So samples of the training set get their `masses_`, if `graph` is "directed" and no two of them coincide.
+        So samples of the training set get their `masses_`, if `graph` is "directed".
 
         Parameters
         ----------
@@ -268,12 +282,16 @@ class EKNNClus(EvidentialClusterer):
         n_neighbors = (
             int(np.ceil(3 * np.sqrt(len(data)))) if isinstance(self.n_neighbors, str) else self.n_neighbors
         )
+        if len(data) == 1:  # all samples are copies of each other
+            return csr_array((1, 1)), 1
         width = min(int(n_neighbors), len(data) - 1)
         return find_neighbors(data, width, metric=self.metric, n_jobs=self.n_jobs, keep=True).to_graph(), width
 
     # The search
 
-    def _search(self, weights: csr_array, random: np.random.RandomState) -> Trace[LabelArray]:
+    def _search(
+        self, weights: csr_array, given: LabelArray | None, random: np.random.RandomState
+    ) -> Trace[LabelArray]:
         """The best of all starts."""
         stop = Event()
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_init)
@@ -282,19 +300,24 @@ class EKNNClus(EvidentialClusterer):
 
         def go(seed: int) -> Trace[LabelArray]:
             own = np.random.RandomState(seed)
-            start, orders = self._start(weights.shape[0], own), self._orders(weights.shape[0], own)
+            start = self._start(weights.shape[0], own) if given is None else given
+            orders = self._orders(weights.shape[0], own)
             return search_labels(weights, start, orders, max_iter=self.max_iter, stop=stop, report=report)
 
         run = Parallel(n_jobs=self.n_jobs, prefer="threads")
         return best_of(run(delayed(go)(seed) for seed in seeds), lambda one: -one.objective)
 
+    def _check_start(self, copies: "_Copies") -> LabelArray | None:
+        """Return the labels of the distinct samples in `y_init`; None if there are none."""
+        if np.ndim(self.y_init) == 0:
+            return None
+        given = np.asarray(self.y_init)
+        check_shape("y_init", given, (copies.n_samples,))
+        if given.dtype.kind not in "iu":
+            raise ValueError(f"y_init must hold whole numbers, one for each sample, got {given.dtype}.")
+        return _counted(copies.distinct(given))
+
     def _start(self, n_samples: int, random: np.random.RandomState) -> LabelArray:
-        if np.ndim(self.y_init) > 0:
-            given = np.asarray(self.y_init)
-            check_shape("y_init", given, (n_samples,))
-            if given.dtype.kind not in "iu":
-                raise ValueError(f"y_init must hold whole numbers, one for each sample, got {given.dtype}.")
-            return _counted(given)
         if isinstance(self.y_init, str) and n_samples <= _OWN_LABELS_UP_TO:
             return np.arange(n_samples, dtype=np.int32)
         n_labels = min(_MOST_LABELS, n_samples // 2) if isinstance(self.y_init, str) else self.y_init
@@ -335,6 +358,9 @@ class NeighborModel:
         As for `sklearn.neighbors.NearestNeighbors`.
     focal_sets : FocalSets
         The sets that carry mass.
+    shares : ndarray of shape (n_samples,) or None
+        Factors of the weights of the samples, by the number of copies of each; 0 for a sample that is represented
+        by another one. None if there are no copies.
     """
 
     training: FloatArray | None
@@ -343,6 +369,7 @@ class NeighborModel:
     n_neighbors: int | None
     metric: Any
     focal_sets: FocalSets
+    shares: FloatArray | None = None
 
     def __post_init__(self) -> None:
         # Compiled code reads and writes by these without looking.
@@ -354,22 +381,94 @@ class NeighborModel:
             raise ValueError(f"labels must be numbers of the {n_clusters} clusters, from 0.")
         if self.training is not None:
             check_shape("training", self.training, (len(self.labels), self.training.shape[-1]))
+        if self.shares is not None:
+            check_shape("shares", self.shares, self.labels.shape)
+            if self.shares.min() < 0 or not self.shares.any():
+                raise ValueError("shares must not be negative, and some must be positive.")
         singles = np.array_equal(self.focal_sets.singleton_positions, np.arange(1, n_clusters + 1))
         n_sets = n_clusters + 2 if n_clusters > 1 else 2
         if not singles or not self.focal_sets.has_omega or len(self.focal_sets) != n_sets:
             raise ValueError("focal_sets must be the single clusters, and all of them together.")
 
     def assign(self, data: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """The masses of samples."""
-        weights = self.support.weigh_others(self._graph(data, n_jobs), self.n_neighbors)
-        return combine_evidence(weights, self.labels, self.focal_sets.frame_size)
+        """Return the masses of samples."""
+        labels, shares = self.labels, self.shares
+        if shares is not None and not shares.all():
+            represented = np.flatnonzero(shares)
+            labels, shares = labels[represented], shares[represented]
+            data = data[:, represented]
+        weights = self.support.weigh_others(self._graph(data, len(labels), n_jobs), self.n_neighbors)
+        return combine_evidence(_multiplied(weights, shares), labels, self.focal_sets.frame_size)
 
-    def _graph(self, data: Any, n_jobs: int | None) -> csr_array:
+    def _graph(self, data: Any, n_training: int, n_jobs: int | None) -> csr_array:
         if issparse(data):
             return data
         # One more, which may turn out to be the sample itself.
-        width = min((self.n_neighbors or len(self.labels)) + 1, len(self.labels))
+        width = min((self.n_neighbors or n_training) + 1, n_training)
         return nearest_among(self.training, data, width, metric=self.metric, n_jobs=n_jobs)
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """Distinct samples, and the samples that are copies of them.
+
+    Attributes
+    ----------
+    n_samples : int
+        Number of samples.
+    first : ndarray of int of shape (n_distinct,) or None
+        Positions of the distinct samples; None if all are distinct.
+    group : ndarray of int of shape (n_samples,) or None
+        For each sample, the number of the distinct sample that it equals.
+    """
+
+    n_samples: int
+    first: IntArray | None = None
+    group: IntArray | None = None
+
+    @classmethod
+    def of(cls, data: Any, metric: Any) -> Self:
+        """Return the copies in data; none in a sparse graph, which sets the neighbors itself."""
+        if issparse(data):
+            return cls(data.shape[0])
+        first, group = find_copies(data, metric=metric)
+        return cls(len(data)) if len(first) == len(data) else cls(len(data), first, group)
+
+    def distinct(self, values: Any) -> Any:
+        """Return the values of the distinct samples."""
+        return values if self.first is None else values[self.first]
+
+    def repeated(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of all samples, given those of the distinct ones."""
+        return values if self.group is None else values[self.group]
+
+    @property
+    def shares(self) -> FloatArray | None:
+        """Number of copies of each distinct sample, divided by the mean number."""
+        if self.group is None:
+            return None
+        counts = np.bincount(self.group)
+        return np.asarray(counts / counts.mean())
+
+    @property
+    def shares_of_columns(self) -> FloatArray | None:
+        """The same at the positions of the distinct samples, and 0 elsewhere."""
+        if self.first is None:
+            return None
+        shares = np.zeros(self.n_samples)
+        shares[self.first] = self.shares
+        return shares
+
+
+def _multiplied(
+    weights: csr_array, shares: FloatArray | None, of: Literal["rows", "columns"] = "columns"
+) -> csr_array:
+    """Return weights, multiplied by the shares of the neighbors (columns) or of the samples (rows)."""
+    if shares is None:
+        return weights
+    factors = shares[weights.indices] if of == "columns" else np.repeat(shares, np.diff(weights.indptr))
+    data = (weights.data * factors).astype(weights.dtype, copy=False)
+    return csr_array((data, weights.indices, weights.indptr), shape=weights.shape)
 
 
 def _counted(labels: Any) -> LabelArray:
