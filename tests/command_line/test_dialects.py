@@ -548,3 +548,42 @@ def test_a_decimal_comma_that_is_detected_is_reported(tmp_path, monkeypatch, cap
     told = capsys.readouterr().err
     assert "evlearn: data.csv: lines above the table are skipped: 'My data'." in told
     assert "evlearn: data.csv: ',' is the decimal mark, so '1,5' in line 3 is 1.5" in told
+
+
+def column_of(cells_by_row, n_rows=2000):
+    """Return the text of a CSV file with 2 columns, most of whose numbers have 1 digit."""
+    return "a,b\n" + "".join(f"{cells_by_row.get(row, row % 10)},{row % 7}\n" for row in range(n_rows))
+
+
+@pytest.mark.parametrize("n_rows", [1, 10, 700, 1999, 50_000])
+@pytest.mark.parametrize(
+    ("cells_by_row", "line"),
+    [
+        ({5: "12345", 1500: "879", 1501: "1.091"}, None),
+        ({1500: "879", 1501: "1.091", 1900: "1.5"}, None),
+        ({1500: "879", 1501: "1.091", 1900: "12345"}, None),
+        ({1500: "1.091", 1900: "879"}, 1502),
+        ({1500: "879", 1900: "1.091"}, 1902),
+        ({5: "879", 1900: "1.091"}, 1902),
+    ],
+)
+def test_ambiguity_of_numbers_does_not_depend_on_the_size_of_chunks(
+    cells_by_row, line, n_rows, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", n_rows)
+    write(tmp_path / "data.csv", column_of(cells_by_row))
+    table = open_table(tmp_path / "data.csv")
+    if line is None:
+        values = np.concatenate([chunk.columns["a"] for chunk in table.chunks(["a", "b"])])
+        assert all(values[row] == float(cell) for row, cell in cells_by_row.items())
+    else:
+        with pytest.raises(ValueError, match=rf"line {line}: '1\.091' in column 'a' is ambiguous"):
+            list(table.chunks(["a", "b"]))
+
+
+def test_a_header_of_numbers_does_not_decide_about_the_numbers_below_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", 100)
+    write(tmp_path / "data.csv", column_of({1500: "879", 1900: "1.091"}).replace("a,b", "2001,2002"))
+    table = open_table(tmp_path / "data.csv", header=True)
+    with pytest.raises(ValueError, match=r"line 1902: '1.091' in column '2001' is ambiguous"):
+        list(table.chunks(["2001"]))

@@ -371,7 +371,9 @@ def _fit(
     given = {}
     if options.constraints is not None:
         names = [name for chunk in chunks() for name in chunk.take(usable.complete(chunk)).names]
-        given["constraints"] = read_constraints(options.constraints, names)
+        given["constraints"] = read_constraints(
+            options.constraints, names, delimiter=options.delimiter, encoding=options.encoding
+        )
         progress.say(f"evlearn: {given['constraints']!r}")
     with warnings.catch_warnings(record=True) as complaints, _gathered(usable.features(chunks())) as data:
         warnings.simplefilter("always")

@@ -71,6 +71,7 @@ class Dialect:
     certain: bool
     rejections: dict[int, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    _clear: set[int] = field(default_factory=set, init=False, repr=False)  # columns that are not ambiguous
 
     @cached_property
     def n_skipped(self) -> int:
@@ -98,12 +99,30 @@ class Dialect:
             line, cells = self._titles[0]
             raise ValueError(_ragged(self.path, self.delimiter, line, len(cells), self.n_columns))
 
-    def check_numbers(self, position: int, name: str, cells: Sequence[str], records: Sequence[Record]) -> None:
-        """Raise if the numbers of a column are in another format than `numbers`, or ambiguous."""
+    def check_numbers(self, position: int, name: str, cells: Sequence[str], *, header: bool) -> None:
+        """Raise if the numbers of a column are in another format than `numbers`, or ambiguous.
+
+        Parameters
+        ----------
+        position : int
+            The position of the column.
+        name : str
+            Its name.
+        cells : sequence of str
+            Some of its cells. If one of them has a point and the decimal mark is not certain, the whole column is
+            read, once, so that the result does not depend on the rows that are read together.
+        header : bool
+            True if the first record is a header.
+        """
         if position in self.rejections:
             raise ValueError(self.rejections[position].format(column=repr(name)))
-        if not self.certain and (place := _ambiguous(cells, self.numbers, self.delimiter)) is not None:
-            raise ValueError(_ambiguity(self.path, records[place][0], cells[place]).format(column=repr(name)))
+        if self.certain or position in self._clear or not any("." in cell for cell in cells):
+            return
+        rows = islice(self.records(), 1 if header else 0, None)
+        column = ((line, row[position]) for line, row in rows)
+        if (place := _ambiguous(column, self.numbers, self.delimiter)) is not None:
+            raise ValueError(_ambiguity(self.path, *place).format(column=repr(name)))
+        self._clear.add(position)
 
     def check_cell(self, name: str, cell: str, line: int) -> None:
         """Raise if a cell of a column of numbers is a number in another format."""
@@ -204,7 +223,7 @@ def find_encoding(path: Path, encoding: str | None = None) -> str:
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
     _check_kind(path, head)
-    marked = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    marked = _marked_encoding(head)
     if encoding is None:
         encoding = marked or "utf-8"
     elif marked is not None:
@@ -222,6 +241,17 @@ def find_encoding(path: Path, encoding: str | None = None) -> str:
             raise ValueError(f"{path.name} looks like UTF-16 without a byte order mark; use --encoding {order}.")
         raise ValueError(_nul(path, position, head.count(b"\n", 0, position) + 1))
     return encoding
+
+
+def has_byte_order_mark(path: Path) -> bool:
+    """Return True if a file starts with a byte order mark."""
+    with path.open("rb") as file:
+        return _marked_encoding(file.read(4)) is not None
+
+
+def _marked_encoding(head: bytes) -> str | None:
+    """Return the encoding that a byte order mark sets; None if there is no mark."""
+    return next((name for mark, name in _MARKS if head.startswith(mark)), None)
 
 
 def _check_kind(path: Path, head: bytes) -> None:
@@ -772,9 +802,9 @@ def _find_rejections(
         if foreign is not None:
             rejections[k] = _foreign(path, *foreign, formats & shared, numbers)
         elif not certain:
-            texts = [cells[k] for _, cells in rows]
-            if (place := _ambiguous(texts, numbers, delimiter)) is not None:
-                rejections[k] = _ambiguity(path, rows[place][0], texts[place])
+            column = ((line, cells[k]) for line, cells in rows)
+            if (place := _ambiguous(column, numbers, delimiter)) is not None:
+                rejections[k] = _ambiguity(path, *place)
     return rejections
 
 
@@ -812,16 +842,16 @@ def _escaped_braces(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _ambiguous(cells: Sequence[str], numbers: NumberFormat, delimiter: str) -> int | None:
-    """Return the position of a cell such as "1.091" whose point may be a thousands mark; None if there is none.
+def _ambiguous(column: Iterable[tuple[int, str]], numbers: NumberFormat, delimiter: str) -> tuple[int, str] | None:
+    """Return the line and the text of a cell such as "1.091" whose point may be a thousands mark, or None.
 
     All numbers of the column with a point have groups of 3 digits. Besides, there are whole numbers from 100 to
     999 and none above, as in 879, 1.091, 7.164; or the delimiter is ";", as where "," is the decimal mark.
     """
-    if numbers != _PLAIN or not any("." in cell for cell in cells):
+    if numbers != _PLAIN:
         return None
     grouped, place, hundreds = NumberFormat(",", "."), None, False
-    for k, cell in enumerate(cells):
+    for line, cell in column:
         formats = _formats_of(cell)
         if not formats:
             continue
@@ -829,7 +859,7 @@ def _ambiguous(cells: Sequence[str], numbers: NumberFormat, delimiter: str) -> i
         if ("." in cell and grouped not in formats) or ("." not in cell and len(digits) > _GROUPED_DIGITS):
             return None
         if "." in cell:
-            place = k if place is None else place
+            place = (line, cell) if place is None else place
         else:
             hundreds = hundreds or (len(digits) == _GROUPED_DIGITS and digits[0] != "0")
     return place if hundreds or delimiter == ";" else None

@@ -267,7 +267,7 @@ class CsvTable(Table):
             name, cells = self.columns[k], [row[k] for _, row in chunk]
             kind = types.get(name, "number" if self.numeric[k] else "text")
             if kind == "number":
-                self._dialect.check_numbers(k, name, cells, chunk)
+                self._dialect.check_numbers(k, name, cells, header=self.has_names)
                 columns[name], place = self._format.parse_all(cells)
                 if place is not None:
                     self._dialect.check_cell(name, cells[place], chunk[place][0])
