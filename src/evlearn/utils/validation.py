@@ -1,6 +1,6 @@
 """Checks of estimator parameters, with messages that name the parameter, its value and what is allowed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from numbers import Integral, Real
 from typing import Any
@@ -102,18 +102,19 @@ def column_names(X: Any) -> list[Any] | None:
 
 def refuse_containers(X: Any) -> None:
     """Raise if X holds several tables, of which NumPy would make an array cell by cell, or never."""
-    if hasattr(X, "obsm") and hasattr(X, "obs"):  # AnnData and MuData
-        names = [str(name) for name in X.obsm]
+    tables, variables = getattr(X, "obsm", None), getattr(X, "data_vars", None)
+    if isinstance(tables, Mapping) and hasattr(X, "obs"):  # AnnData and MuData
+        names = [str(name) for name in tables]
         name = names[0] if names else "X_pca"
         choice = f" It has {names}." if names else ""
         raise TypeError(
             f"X must be a table of features, got {type(X).__name__}, which holds several: give one of them, for "
             f"example adata.obsm[{name!r}] or adata.X, if X is called adata.{choice}"
         )
-    if hasattr(X, "data_vars") and hasattr(X, "dims"):  # Dataset of xarray
+    if isinstance(variables, Mapping) and hasattr(X, "dims"):  # Dataset of xarray
         raise TypeError(
             f"X must be a table of features, got {type(X).__name__}, which holds several variables: give "
-            f"X.to_dataframe()[names] with the names of the features among {[str(name) for name in X.data_vars]}, "
+            f"X.to_dataframe()[names] with the names of the features among {[str(name) for name in variables]}, "
             "or X[name].to_numpy()."
         )
 
