@@ -69,6 +69,28 @@ def test_a_raw_table_is_encoded_and_the_command_says_how(folder, capsys):
     pd.testing.assert_frame_equal(pd.read_csv("from_parquet.csv"), pd.read_csv("from_csv.csv"))
 
 
+def test_ordered_categories_of_parquet_files_keep_their_order(folder, monkeypatch):
+    monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", 30)
+    random = np.random.default_rng(0)
+    names = ["low", "middle", "high", "never"]
+    codes = random.integers(3, size=100)
+    codes[::9] = -1
+    grades = pd.Categorical.from_codes(codes, names, ordered=True)
+    table = pd.DataFrame({"value": codes + random.normal(size=100), "grade": grades})
+    (folder / "parts").mkdir()
+    for part, rows, kept in (("a", slice(0, 50), names), ("b", slice(50, 100), names[:3])):
+        frame = table[rows].assign(grade=grades[rows].set_categories(kept))
+        frame.to_parquet(f"parts/{part}.parquet", index=False)
+    assert run("cluster", "parts", "-k", 2, "-q", "--model", "model.json") == 0
+    model = evlearn.load_model("model.json")
+    expected = make_pipeline(TableEncoder(), CCM(2, random_state=0)).fit(table)
+    assert model[0].columns_ == expected[0].columns_
+    assert model[0].columns_[1]["kind"] == "ordered"
+    assert model[0].columns_[1]["categories"] == names[:3]
+    assert run("predict", "model.json", "parts", "-q", "--out", "predicted.csv") == 0
+    np.testing.assert_array_equal(pd.read_csv("predicted.csv")["cluster"], expected.predict(table))
+
+
 def test_an_identifier_that_nobody_named_is_left_out(folder, capsys):
     table, _ = customers(100, 0)
     table.assign(customer_id=np.arange(100)).to_csv("table.csv", index=False)

@@ -136,9 +136,44 @@ def test_a_file_that_was_read_as_text_gives_the_same_features(table):
 def test_categories_of_polars_and_pyarrow_are_categories(table):
     text = table["city"].astype(object)
     expected = TableEncoder().fit(text.to_frame()).columns_
-    for kind in (pl.Categorical, pl.Enum(["Oslo", "Paris", "Rome"])):
-        frame = pl.DataFrame({"city": pl.Series(list(text.where(text.notna(), None)), dtype=kind)})
-        assert TableEncoder().fit(frame).columns_ == expected
+    frame = pl.DataFrame({"city": pl.Series(list(text.where(text.notna(), None)), dtype=pl.Categorical)})
+    assert TableEncoder().fit(frame).columns_ == expected
+
+
+def test_ordered_categories_are_ordered_in_tables_of_all_makers(table):
+    sizes = table[["size"]]
+    values = [None if pd.isna(one) else one for one in sizes["size"]]
+    enumeration = pl.DataFrame({"size": pl.Series(values, dtype=pl.Enum(["small", "medium", "large", "huge"]))})
+    arrow = pa.Table.from_pandas(sizes, preserve_index=False)
+    expected = TableEncoder().fit(sizes)
+    assert expected.columns_[0]["kind"] == "ordered"
+    assert expected.columns_[0]["categories"] == ["small", "medium", "large"]
+    for other in (
+        *(enumeration, enumeration.to_arrow(), arrow),
+        *({"size": frame["size"]} for frame in (sizes, enumeration, arrow)),
+    ):
+        encoder = TableEncoder().fit(other)
+        assert encoder.columns_ == expected.columns_
+        assert np.array_equal(encoder.transform(other), expected.transform(sizes), equal_nan=True)
+    assert TableEncoder(categorical=["size"]).fit(enumeration).columns_[0]["kind"] == "category"
+
+
+@pytest.mark.parametrize(
+    ("orders", "expected"),
+    [
+        ([["low", "high"], ["low", "middle", "high"]], ["low", "middle", "high"]),
+        ([["low", "middle"], ["low", "high"]], None),  # is middle below high?
+        ([["low", "high"], ["high", "low"]], None),
+    ],
+)
+def test_parts_of_a_table_may_list_some_of_the_ordered_categories(orders, expected):
+    chunks = [
+        pa.DictionaryArray.from_arrays(pa.array(np.arange(18) % len(order)), order, ordered=True)
+        for order in orders
+    ]
+    facts = TableEncoder().fit(pa.table({"grade": pa.chunked_array(chunks)})).columns_[0]
+    assert facts["kind"] == ("category" if expected is None else "ordered")
+    assert expected in (None, facts["categories"])
 
 
 def test_time_zones_and_durations_are_read():

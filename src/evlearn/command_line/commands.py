@@ -273,7 +273,7 @@ def _learn_columns(
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the column .* is left out")  # an error below
-        encoder.fit(rows.columns)
+        encoder.fit(table.with_orders(rows.columns))
     for facts in encoder.columns_:
         name = facts["column"]
         # Either text was not in the sample, or too many different numbers are beside it.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from evlearn.belief.notation import written
 from evlearn.blocks.parquet import open_dataset
 from evlearn.command_line.dialect import detect
-from evlearn.preprocessing.reading import RawColumn, as_numbers
+from evlearn.preprocessing.reading import RawColumn, as_numbers, common_order
 from evlearn.utils.cells import NumberFormat, is_missing_text
 from evlearn.utils.typing import BoolArray, FloatArray
 
@@ -147,6 +147,16 @@ class Table(ABC):
             numbers = [str(number) for number in range(start, start + n_rows)] if texts is None else texts
             start += n_rows
             yield Chunk(numbers, columns)
+
+    def with_orders(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        """Return columns of the table, those with ordered categories as columns that declare the order.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray
+            Columns of chunks, after all chunks have been read.
+        """
+        return dict(columns)
 
     @abstractmethod
     def _read(
@@ -297,6 +307,26 @@ class ParquetTable(Table):
         self.columns = list(self._dataset.schema.names)
         kinds = [str(kind) for kind in self._dataset.schema.types]
         self.numeric = [kind.startswith((*_NUMBERS, "bool")) for kind in kinds]
+        self._orders: dict[str, list[list[Any]]] = {}
+
+    def with_orders(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        """Return columns of the table, those with ordered categories as columns that declare the order.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray
+            Columns of chunks, after all chunks have been read.
+        """
+        import pyarrow
+
+        declared: dict[str, Any] = dict(columns)
+        for name in columns.keys() & self._orders.keys():
+            order = common_order(self._orders[name])
+            if order is not None:
+                position = {category: place for place, category in enumerate(order)}
+                codes = pyarrow.array([position.get(cell) for cell in columns[name]], pyarrow.int32())
+                declared[name] = pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array(order), ordered=True)
+        return declared
 
     def _read(
         self, chosen: Sequence[str], names: str | None, types: Mapping[str, CellType]
@@ -304,12 +334,15 @@ class ParquetTable(Table):
         wanted = list(dict.fromkeys([*chosen, *([] if names is None else [names])]))
         for batch in self._dataset.to_batches(columns=wanted, batch_size=_CHUNK_ROWS):
             if len(batch):
-                columns = {name: self._column(batch.column(name)) for name in chosen}
+                columns = {name: self._column(name, batch.column(name)) for name in chosen}
                 yield columns, None if names is None else [str(one) for one in batch.column(names).to_pylist()]
 
-    def _column(self, column: Any) -> NDArray[Any]:
+    def _column(self, name: str, column: Any) -> NDArray[Any]:
         kind = str(column.type)
         if kind.startswith("dictionary"):
+            orders = self._orders.setdefault(name, []) if column.type.ordered else []
+            if (order := column.dictionary.to_pylist()) not in orders:
+                orders.append(order)
             return np.array(column.to_pylist(), dtype=object)
         found = np.asarray(column.to_numpy(zero_copy_only=False))
         if kind.startswith(_NUMBERS):

@@ -107,7 +107,9 @@ def split_columns(X: Any) -> tuple[list[tuple[str, Any]], bool]:
             "estimator, or to sklearn.decomposition.TruncatedSVD first."
         )
     if isinstance(X, Mapping):
-        return [(str(name), _as_array(column)) for name, column in X.items()], True
+        return [
+            (str(name), column if _lists_categories(column) else _as_array(column)) for name, column in X.items()
+        ], True
     if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
         return [(str(name), X.iloc[:, k]) for k, name in enumerate(X.columns)], True
     if hasattr(X, "get_columns"):  # polars
@@ -219,6 +221,20 @@ def aliases(categories: list[str]) -> dict[str, str]:
     return {name: same[0] for name, same in meanings.items() if len(same) == 1 and name not in exact}
 
 
+def common_order(orders: list[list[Any]]) -> list[Any] | None:
+    """Return the longest of several lists of categories if it has all categories in the order of all lists.
+
+    Parts of a table may list different categories. None if their order in the whole table is unclear.
+    """
+    longest = max(orders, key=len, default=[])
+    position = {category: place for place, category in enumerate(longest)}
+    for order in orders:
+        places = [position.get(category, -1) for category in order]
+        if places != sorted(places) or -1 in places:
+            return None
+    return longest
+
+
 def days_to_dates(days: Any) -> NDArray[Any]:
     """Return days since 1970 as dates."""
     return np.array([_date_of(one) for one in days], dtype="datetime64[s]")
@@ -278,13 +294,28 @@ def _read(name: str, part: Any) -> RawColumn:
         cells = np.append(listed, [None])[np.asarray(part.cat.codes)]
         return RawColumn(name, cells, True, _distinct(listed), bool(part.cat.ordered))
     if hasattr(getattr(part, "type", None), "ordered"):  # a dictionary of pyarrow
-        chunks = getattr(part, "chunks", [part])
-        listed = _without_gaps([one for chunk in chunks for one in chunk.dictionary.to_pylist()])
-        return RawColumn(name, _without_gaps(part.to_pylist()), True, _distinct(listed), bool(part.type.ordered))
+        parts = [chunk.dictionary.to_pylist() for chunk in getattr(part, "chunks", [part])]
+        order = common_order(parts) if part.type.ordered else None
+        listed = _without_gaps([one for each in parts for one in each] if order is None else order)
+        return RawColumn(name, _without_gaps(part.to_pylist()), True, _distinct(listed), order is not None)
+    if _is_enum(part):
+        listed = _without_gaps(part.dtype.categories.to_list())
+        return RawColumn(name, _without_gaps(part.to_list()), True, _distinct(listed), True)
     values = _values_of(part)
     cells = values if values.dtype.kind in "iufbMm" else _without_gaps(values)
-    # Categories of polars have no order that matters.
-    return RawColumn(name, cells, declared=str(getattr(part, "dtype", "")).startswith(("Categorical", "Enum")))
+    # Categories of polars, unlike those of its enumerations, have no order that matters.
+    return RawColumn(name, cells, declared=str(getattr(part, "dtype", "")).startswith("Categorical"))
+
+
+def _lists_categories(column: Any) -> bool:
+    """Return True if a column of pandas, polars or pyarrow lists its categories."""
+    pandas = hasattr(column, "cat") and hasattr(column.cat, "codes")
+    return pandas or hasattr(getattr(column, "type", None), "ordered") or _is_enum(column)
+
+
+def _is_enum(column: Any) -> bool:
+    """Return True for a column of polars that enumerates its categories in their order."""
+    return str(getattr(column, "dtype", "")).startswith("Enum") and hasattr(column.dtype, "categories")
 
 
 def _distinct(listed: NDArray[Any]) -> list[str]:
