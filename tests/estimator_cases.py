@@ -226,7 +226,6 @@ _GRAPH = "a graph of nearest neighbors depends on copies; tests/cluster/centroid
 _UNITS_OF_GAMMA = "gamma is in units of the features"
 _NEURAL_NETWORK = dict.fromkeys(("row order", "scaling", "shift", "single precision", "equal copies"), _NETWORK)
 _RECOVERY = "the partition that explains the members is found by a descent with several local optima"
-_COLUMNS = "the columns of predict_mass are the sets that occur in the batch"
 _DESCENT = dict.fromkeys(("row order", "scaling", "shift", "weights"), 0.02)
 
 
@@ -331,14 +330,12 @@ CASES: dict[str, Case] = {
     "conformal": Case(
         ConformalClusterer(KMeans(3), n_replications=3, outlier_level=0.05, random_state=0),
         exempt={"row order": _DRAWS_ROWS},
-        defects={"batches": _COLUMNS, "batches in single precision": _COLUMNS},
     ),
     "conformal, split": Case(
         ConformalClusterer(
             make_pipeline(PCA(2), GaussianMixture(3)), method="split", outlier_level=0.05, random_state=0
         ),
         exempt={"row order": _DRAWS_ROWS},
-        defects={"batches": _COLUMNS, "batches in single precision": _COLUMNS},
     ),
     "NNEVCLUS": Case(NNEVCLUS(3, max_iter=20, random_state=0), exempt=_NEURAL_NETWORK),
     "NNEVCLUS, single precision": Case(

@@ -13,8 +13,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from evlearn import CredalPartition
+from evlearn.belief import is_consonant
 from evlearn.cluster import ECM, EVCLUS, RECM
 from evlearn.conformal import ConformalClusterer
+from evlearn.conformal.p_values import shortened
 
 CENTRES = [[0, 0], [3, 0], [0, 8]]
 
@@ -296,3 +299,35 @@ def test_parameters_that_make_no_sense_are_refused(parameters, message):
 def test_data_that_are_elsewhere_are_refused():
     with pytest.raises(ValueError, match="needs data in memory"):
         ConformalClusterer(KMeans(3)).fit("data.parquet")
+
+
+@pytest.mark.parametrize("n_clusters", [2, 4, 8, 12])
+def test_masses_of_chunks_can_be_stacked(n_clusters):
+    rows, _ = make_blobs(300, centers=n_clusters, cluster_std=2.0, random_state=0)
+    model = ConformalClusterer(KMeans(n_clusters, n_init=1, random_state=0), n_replications=2, random_state=0)
+    model.fit(rows[:200])
+    whole = model.predict_mass(rows[180:])
+    for size in (1, 23):
+        parts = [model.predict_mass(rows[start : start + size]) for start in range(180, 300, size)]
+        assert all(part.focal_sets == model.focal_sets_ for part in (whole, *parts))
+        np.testing.assert_allclose(np.vstack([part.masses for part in parts]), whole.masses, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_clusters", [8, 12])
+def test_masses_of_sets_that_did_not_occur_in_fit_are_cautious(n_clusters):
+    rows, _ = make_blobs(600, centers=n_clusters, cluster_std=3.0, random_state=0)
+    model = ConformalClusterer(KMeans(n_clusters, n_init=1, random_state=0), n_replications=2, random_state=0)
+    model.fit(rows[:60])
+    assert {(k,) for k in range(n_clusters)} | {tuple(range(n_clusters))} <= set(model.focal_sets_)
+    exact = CredalPartition.from_possibilistic(shortened(model._plausible(rows[60:])))
+    unseen = model.focal_sets_.positions(exact.focal_sets.membership) < 0
+    changed = (exact.masses[:, unseen] > 0).any(axis=1)
+    assert 0.05 < changed.mean() < 1
+    masses = model.predict_mass(rows[60:])
+    np.testing.assert_allclose(masses.masses.sum(axis=1), 1)
+    gained = masses.to_possibilistic() - exact.to_possibilistic()
+    assert gained.min() > -1e-12
+    assert (gained[changed].max(axis=1) > 0).all()
+    np.testing.assert_allclose(gained[~changed], 0, atol=1e-12)
+    assert is_consonant(masses.masses, masses.focal_sets).all()
+    np.testing.assert_allclose(masses.outliers(), exact.outliers())

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from evlearn.belief import FocalSets
 from evlearn.cluster.base import EvidentialClusterer, read_in_memory
 from evlearn.conformal.kinds_of_doubt import KindsOfDoubt
 from evlearn.conformal.outliers import Remoteness
@@ -18,6 +19,9 @@ from evlearn.partition.estimators import reached, with_names_of
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
+
+#: The largest number of clusters for which masses have columns for all sets of clusters.
+_FEW_CLUSTERS = 6
 
 
 class ConformalClusterer(EvidentialClusterer):
@@ -67,7 +71,8 @@ class ConformalClusterer(EvidentialClusterer):
     masses_ : ndarray of shape (n_samples, n_focal_sets)
         The masses, read-only.
     focal_sets_ : FocalSets
-        What the columns of the masses stand for: the sets that occur.
+        The columns of the masses, also of new samples: all sets of up to 6 clusters; of more, the empty set, the
+        single clusters, the set of all, and the sets that occur among the samples of the fit.
     estimator_ : estimator
         The fitted clusterer, which numbers the clusters.
     p_values_ : ndarray of shape (n_samples, n_clusters)
@@ -189,10 +194,14 @@ class ConformalClusterer(EvidentialClusterer):
         Returns
         -------
         CredalPartition
-            Consonant masses on the sets that occur, with the row names of a pandas frame. Those of more than ten
-            clusters are on the three most plausible ones, and on all.
+            Consonant masses with the columns `focal_sets_`, whatever the samples, and with the row names of a
+            pandas frame. Of more than 6 clusters, a set that did not occur in `fit` has no column: its mass goes
+            to the next larger set of the same sample that has one, at worst to the set of all clusters. So the
+            masses are more cautious than `predict_set`, which uses all sets. Masses of more than 10 clusters are
+            on sets of the 3 most plausible ones, and on all.
         """
-        return with_names_of(X, CredalPartition.from_possibilistic(shortened(self._plausible(X))))
+        partition = CredalPartition.from_possibilistic(shortened(self._plausible(X)))
+        return with_names_of(X, _onto(self.focal_sets_, partition))
 
     def predict(self, X: ArrayLike) -> IntArray:
         """The best cluster of each sample, also of outliers.
@@ -286,7 +295,8 @@ class ConformalClusterer(EvidentialClusterer):
             self._seen(data), best, self.n_clusters_, calibration.fitted, self.n_neighbors
         )
         plausible = self._contour(support, self.outlier_p_values_)
-        self._publish(CredalPartition.from_possibilistic(shortened(plausible)))
+        partition = CredalPartition.from_possibilistic(shortened(plausible))
+        self._publish(_onto(_columns(partition), partition))
         self.labels_ = best  # also of outliers, and -1 for noise
         self.coverage_ = self._covered(calibration)
         shares = support.max(axis=1) / np.maximum(support.sum(axis=1), np.finfo(float).tiny)
@@ -344,6 +354,30 @@ class ConformalClusterer(EvidentialClusterer):
                 f"{name} must be below 1 - outlier_level = {1 - self.outlier_level:g}, got {value!r}; ask for "
                 "less coverage, or for fewer outliers."
             )
+
+
+def _columns(partition: CredalPartition) -> FocalSets:
+    """Return all sets of few clusters; of many, the singletons, the set of all, and the sets of a partition."""
+    if partition.n_clusters <= _FEW_CLUSTERS:
+        return FocalSets.full(partition.n_clusters)
+    return FocalSets.simple(partition.n_clusters).with_sets(partition.focal_sets)
+
+
+def _onto(columns: FocalSets, partition: CredalPartition) -> CredalPartition:
+    """Return consonant masses on given columns.
+
+    The mass of a set without a column goes to the next larger set of the same sample that has one, at worst to the
+    set of all clusters. The masses stay consonant, and plausibilities can only grow.
+    """
+    positions = columns.positions(partition.focal_sets.membership)
+    samples, sets = np.nonzero(partition.masses)
+    # The focal sets of a sample are nested, and sets are in the order of their size.
+    targets = np.full(partition.masses.shape, len(columns) - 1)
+    targets[samples, sets] = np.where(positions[sets] < 0, len(columns) - 1, positions[sets])
+    targets = np.minimum.accumulate(targets[:, ::-1], axis=1)[:, ::-1]
+    masses = np.zeros((len(targets), len(columns)), dtype=partition.masses.dtype)
+    np.add.at(masses, (samples, targets[samples, sets]), partition.masses[samples, sets])
+    return CredalPartition(masses, columns, validate=False)
 
 
 __all__ = ["ConformalClusterer"]
