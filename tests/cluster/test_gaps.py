@@ -15,6 +15,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.utils import get_tags
 
 import evlearn
+from evlearn.belief import expand
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM, SECM, BootClus, ECMdd, EKNNClus, MergedMixture
 from evlearn.constraints import PairwiseConstraints
 from evlearn.ensemble import CredalEnsemble
@@ -198,6 +199,22 @@ def test_families_without_the_set_of_all_clusters_get_it_for_samples_with_gaps(i
     assert not model.predict_mass(X).focal_sets.has_omega
     assert model.predict_mass(with_holes(X, 0.1)).focal_sets.has_omega
     assert model.set_params(focal_sets=[[0], [1], [2]]).fit(with_holes(X, 0.1)).focal_sets_.has_omega
+
+
+@all_taking
+def test_columns_depend_on_the_batch_only_after_a_fit_to_complete_data_without_omega(fitted, iris, name):
+    complete, holes = iris[0][:4], iris[0][:4].copy()
+    holes[2, 1] = np.nan
+    for model, fitted_to_gaps in zip(fitted[name], (False, True), strict=True):
+        family = model.focal_sets_
+        assert model.predict_mass(complete).focal_sets == family
+        masses = model.predict_mass(holes)
+        assert masses.focal_sets == family.with_omega()
+        if fitted_to_gaps:
+            assert masses.focal_sets == family
+        parts = [model.predict_mass(holes[[row]]) for row in range(4)]
+        stacked = [expand(part.masses, part.focal_sets, family.with_omega()) for part in parts]
+        np.testing.assert_allclose(np.vstack(stacked), masses.masses, atol=1e-12)
 
 
 def test_an_outlier_stays_one_and_leaves_the_clusters_where_they_are():
