@@ -269,7 +269,7 @@ def test_clusters_that_drift_are_not_lost(kind, speed, half_life):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [ECM, CCM])
 @pytest.mark.parametrize("half_life", [100, 200])
-@pytest.mark.parametrize("speed", [0.001, 0.0033, 0.01])
+@pytest.mark.parametrize("speed", [0.001, 0.002, 0.0033, 0.01])
 def test_no_drift_is_too_fast_that_weighted_k_means_can_follow(kind, speed, half_life):
     scores = [check_drift(kind, speed, half_life, seed) for seed in range(5)]
     assert np.mean(scores) > 0.97
@@ -324,6 +324,62 @@ def test_a_half_life_may_change_on_the_way(lives):
     assert set(map(tuple, model._young.rows)) <= set(map(tuple, X))
     assert len(model._young.rows) == len(model._young.weights) == (80 if lives[1] == 100 else 1000)
     assert adjusted_rand_score(y, model.predict(X)) > 0.97
+
+
+# Outliers
+
+
+def with_outliers(n_samples, seed):
+    """Return samples of 4 clusters, of which 3 % are outliers far away, their clusters, and the outliers."""
+    random = np.random.default_rng(seed)
+    y = random.integers(4, size=n_samples)
+    X = 8 * np.array([[0.0, 0], [1, 0], [0, 1], [1, 1]])[y] + random.standard_normal((n_samples, 2))
+    outliers = random.random(n_samples) < 0.03
+    X[outliers] = 25 * random.standard_normal((outliers.sum(), 2))
+    return X, y, outliers
+
+
+@pytest.mark.parametrize("kind", [ECM, CCM])
+@pytest.mark.parametrize(("size", "half_life"), [(10, 100), (100, None), (1000, 500)])
+def test_outliers_do_not_mislead_the_second_look(kind, size, half_life, monkeypatch):
+    X, y, outliers = with_outliers(3000, 1)
+
+    def score():
+        model = learn(kind(4, random_state=0, half_life=half_life), X, size)
+        return adjusted_rand_score(y[~outliers], model.predict(X[~outliers]))
+
+    twice = score()
+    monkeypatch.setattr(YoungStream, "of", lambda *arguments: None)
+    assert twice > max(0.97, score() - 0.02)
+
+
+def test_isolated_rows_are_mostly_outliers():
+    X, _, outliers = with_outliers(1000, 0)
+    far = np.abs(X - 4).max(axis=1) > 16
+    assert far[outliers].mean() > 0.5
+    weights = np.where(np.arange(1000) % 10, 1.0, 0.0)
+    ordinary = YoungStream(X, weights).without_isolated_rows(4)
+    assert len(ordinary.rows) == 855  # 95 % of those with a weight
+    assert (ordinary.weights == 1).all()
+    kept = (X[:, None] == ordinary.rows).all(axis=2).any(axis=1)
+    assert not (kept & far).any()
+    assert len(YoungStream(X[:40], np.ones(40)).without_isolated_rows(39).rows) == 39
+    assert len(YoungStream(X[:40], np.ones(40)).without_isolated_rows(40).rows) == 40
+
+
+def test_a_refit_that_is_worse_is_rejected(monkeypatch):
+    X, _ = some(4000)
+    model = learn(make("ECM", half_life=300), X[:2000], 100)
+    monkeypatch.setattr(YoungStream, "surprises", lambda *arguments: True)
+    model.set_params(init="random", max_iter=1)
+    for seed in range(5):
+        model.set_params(random_state=seed)
+        learn(model, X[2000 + 400 * seed : 2400 + 400 * seed], 100)
+        assert np.sort(squared(model.cluster_centers_).min(axis=0))[-1] < 1
+
+
+def squared(centers):
+    return ((centers[:, None] - CENTERS) ** 2).sum(axis=2)
 
 
 @pytest.mark.parametrize("half_life", [0, -1, np.nan, "long", True])

@@ -68,9 +68,11 @@ class OnlineClusterer(PrototypeClusterer):
         It goes on from `fit`, or from earlier portions. If there were none, these samples decide where the
         prototypes start, and on what is "auto". A sample of the rows is kept and compared with the prototypes
         whenever the number of rows has doubled, until there are 100 times as many as in the sample. If it shows
-        other clusters or distances, everything is chosen again; a cluster keeps the number of the nearest earlier
-        one. With a finite `half_life`, the sample consists mainly of the newest rows and is compared about
-        every ``half_life`` rows, without an end. There are no masses afterwards: call `predict_mass`.
+        other clusters or distances, everything is chosen again, and kept if the prototypes are nearer to the rows
+        of the sample; a cluster keeps the number of the nearest earlier one. The 5 % of the sample that are
+        farthest from their neighbors are left out of all this, because they may be outliers. With a finite
+        `half_life`, the sample consists mainly of the newest rows and is compared about every ``half_life`` rows,
+        without an end. There are no masses afterwards: call `predict_mass`.
 
         Parameters
         ----------
@@ -134,17 +136,20 @@ class OnlineClusterer(PrototypeClusterer):
         if young is None or not young.is_due(n_seen, self.n_clusters, self._memory):
             return
         self._young = young.seen_at(n_seen)
-        if young.surprises(self, self.cluster_centers_, self.delta_):
+        ordinary = young.without_isolated_rows(self.n_clusters)
+        if ordinary.surprises(self, self.cluster_centers_, self.delta_):
             inner = copy(self)
             inner.checkpoint, inner.store_masses, inner.verbose = None, False, 0
             if not isinstance(self.init, str) and np.isfinite(self._memory.n_rows):
                 inner.init = self.cluster_centers_  # the clusters may have moved away from the first prototypes
-            fit = PrototypeFit.begin(inner, ArrayRows(young.rows), young.weights)
+            fit = PrototypeFit.begin(inner, ArrayRows(ordinary.rows), ordinary.weights)
             if isinstance(self.init, str):
                 _keep_numbers(fit.state, self.cluster_centers_, fixed_sets=not isinstance(self.focal_sets, str))
             end = fit.run().state
-            self._statistics = end.statistics * (1 / fit.weight)
-            self._publish_model(end.model, fit.state.chosen)
+            centers = end.model.centers
+            if ordinary.sum_of_squares(centers) < ordinary.sum_of_squares(self.cluster_centers_):
+                self._statistics = end.statistics * (1 / fit.weight)
+                self._publish_model(end.model, fit.state.chosen)
 
     def _learn(self, rows: Rows, weights: FloatArray | None) -> None:
         """Better prototypes, from what all portions told."""

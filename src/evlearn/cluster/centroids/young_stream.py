@@ -8,7 +8,9 @@ from sklearn.utils import check_random_state
 
 from evlearn.blocks import ArrayRows, Rows
 from evlearn.cluster.centroids.fit import look_at
+from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.starts import kmeans_solutions, squared_distances
+from evlearn.cluster.neighbors.search import find_neighbors
 from evlearn.utils.typing import FloatArray
 
 #: The size of the sample, or its size per cluster if that is more.
@@ -17,6 +19,8 @@ _ROWS, _ROWS_EACH = 1000, 20
 _YOUTH = 100
 #: Distances, or squared distances to prototypes, that differ by more than this factor are a surprise.
 _SURPRISING = 1.5
+#: The share of rows that are left out as possible outliers: the farthest from this number of neighbors.
+_ISOLATED, _N_NEIGHBORS = 0.05, 5
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,22 @@ class YoungStream:
         """Return the same sample with the number of rows at this look."""
         return replace(self, looked_at=n_seen)
 
+    def without_isolated_rows(self, n_clusters: int) -> Self:
+        """Return the sample without the 5 % of its rows that are farthest from their neighbors."""
+        counted = np.flatnonzero(self.weights > 0)
+        n_isolated = min(int(_ISOLATED * len(counted)), len(counted) - n_clusters)
+        if n_isolated <= 0:
+            return self
+        rows = self.rows[counted]
+        inside = Coordinates.of(rows).enter(rows)
+        n_neighbors = min(_N_NEIGHBORS, len(rows) - 1)
+        neighbors = find_neighbors(inside, n_neighbors, metric="euclidean", n_jobs=None, keep=True)
+        isolation = np.asarray(neighbors.distances).max(axis=1)
+        kept = counted[np.sort(np.argsort(isolation, kind="stable")[:-n_isolated])]
+        return replace(self, rows=self.rows[kept], weights=self.weights[kept])
+
     def surprises(self, method: Any, centers: FloatArray, delta: float) -> bool:
-        """Whether the sample shows clusters elsewhere, or distances of another size, than are known."""
+        """Return True if k-means finds much better centers, or if distances have another size."""
         random = check_random_state(method.random_state)
         seen = look_at(ArrayRows(self.rows), self.weights, method.delta, random)
         if not 1 / _SURPRISING <= seen.delta / delta <= _SURPRISING and isinstance(method.delta, str):
@@ -87,12 +105,13 @@ class YoungStream:
         if not isinstance(method.init, str):
             return False
         best = kmeans_solutions(len(centers), seen.sample, seen.counts, random, n_init=1)[0]
-        rows = seen.coordinates.enter(seen.sample)
-        known, found = (
-            seen.counts @ squared_distances(rows, seen.coordinates.enter(one)).min(axis=1)
-            for one in (centers, best)
-        )
-        return bool(known > _SURPRISING * found)
+        return self.sum_of_squares(centers) > _SURPRISING * self.sum_of_squares(best)
+
+    def sum_of_squares(self, centers: FloatArray) -> float:
+        """Return the weighted sum of the squared distances of the rows to the nearest centers."""
+        coordinates = Coordinates.of(self.rows)
+        squares = squared_distances(coordinates.enter(self.rows), coordinates.enter(centers))
+        return float(self.weights @ squares.min(axis=1))
 
 
 class Memory(NamedTuple):
