@@ -1,5 +1,6 @@
 """Sample weights of all public estimators: weight 0 equals no sample, and weight 2 equals two samples."""
 
+import copy
 import importlib
 import inspect
 import pkgutil
@@ -8,9 +9,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import make_blobs
+from sklearn.utils import get_tags
 
 import evlearn
 from evlearn.classify import EvidentialForestClassifier, EvidentialKNNClassifier
+from evlearn.cluster import CCM, ECM
+from evlearn.mixture.gaps import Gaps
 
 CENTERS = [[0, 0, 0], [4, 0, 1], [0, 4, 2]]
 X, Y = make_blobs(90, centers=CENTERS, random_state=0)
@@ -94,15 +98,83 @@ def test_weights_of_streams_are_counts(kind):
     np.testing.assert_allclose(weighted, masses(kind, X[REPEATED], method="partial_fit"), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", [EvidentialForestClassifier, EvidentialKNNClassifier])
-def test_samples_of_weight_0_say_nothing_about_gaps(kind):
-    holes = np.array(X)
-    holes[np.arange(0, 90, 4), np.arange(0, 90, 4) % 3] = np.nan
-    far = np.vstack([[[50.0, 50, np.nan]] * 5, holes])
+TAKES_GAPS = [kind for kind in takes_weights("fit") if get_tags(make(kind)).input_tags.allow_nan]
+HOLES = np.array(X)
+HOLES[np.arange(0, 90, 4), np.arange(0, 90, 4) % 3] = np.nan
+
+
+def test_the_estimators_that_take_weights_and_missing_values_are_found():
+    names = {kind.__name__ for kind in TAKES_GAPS}
+    assert names == {"CCM", "ECM", "EvidentialForestClassifier", "EvidentialKNNClassifier"}
+
+
+def masses_of_holes(kind, samples, labels, weights=None):
+    model = make(kind)
+    known = [labels] if is_classifier(model) else []
+    return model.fit(samples, *known, sample_weight=weights).predict_mass(HOLES).masses
+
+
+@pytest.mark.parametrize("kind", TAKES_GAPS)
+def test_samples_of_weight_0_have_no_effect_on_the_model_of_missing_values(kind):
+    far = np.vstack([[[50.0, 50, np.nan]] * 5, HOLES])
     labels, kept = np.concatenate([[0] * 5, Y]), np.concatenate([[False] * 5, WEIGHTS > 0])
-    one = make(kind).fit(far, labels, sample_weight=kept * 1.0)
-    other = make(kind).fit(far[kept], labels[kept])
-    np.testing.assert_allclose(one.predict_mass(holes).masses, other.predict_mass(holes).masses, atol=1e-9)
+    one = masses_of_holes(kind, far, labels, kept * 1.0)
+    np.testing.assert_allclose(one, masses_of_holes(kind, far[kept], labels[kept]), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "factor"),
+    # 11 makes more copies than completions.
+    [*((kind, 1) for kind in TAKES_GAPS), (CCM, 11), (ECM, 11), (EvidentialForestClassifier, 11)],
+)
+def test_weight_2_is_the_same_as_two_equal_samples_with_missing_values(kind, factor):
+    weights = WEIGHTS * factor
+    repeated = np.repeat(np.arange(90), weights)
+    weighted = masses_of_holes(kind, HOLES, Y, weights)
+    other = masses_of_holes(kind, HOLES[repeated], Y[repeated])
+    np.testing.assert_allclose(weighted, other, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", TAKES_GAPS)
+def test_weights_count_for_new_samples_with_missing_values(kind):
+    weighted = masses_of_holes(kind, X, Y, WEIGHTS)
+    np.testing.assert_allclose(weighted, masses_of_holes(kind, X[REPEATED], Y[REPEATED]), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", TAKES_GAPS)
+def test_equal_weights_are_no_weights_for_missing_values(kind):
+    plain = masses_of_holes(kind, HOLES, Y)
+    np.testing.assert_allclose(masses_of_holes(kind, HOLES, Y, np.ones(90)), plain, rtol=0, atol=1e-9)
+    if kind is not EvidentialKNNClassifier:  # which counts neighbors
+        np.testing.assert_allclose(masses_of_holes(kind, HOLES, Y, np.full(90, 0.5)), plain, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [CCM, ECM])
+def test_portions_with_weights_and_missing_values(kind):
+    first = make(kind).fit(X)
+    weighted = copy.deepcopy(first).partial_fit(HOLES, sample_weight=WEIGHTS)
+    repeated = copy.deepcopy(first).partial_fit(HOLES[REPEATED])
+    np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=0, atol=1e-9)
+    assert weighted.n_samples_seen_ == 180
+
+
+def test_fractional_weights_draw_samples_in_proportion():
+    rows, weights = np.arange(10.0)[:, None], np.array([0.5] * 5 + [1.5] * 5)
+    gaps = Gaps.learn(rows, 1, weights=weights)
+    # Of the light samples about half are drawn, and of the heavy ones half are drawn twice.
+    assert gaps.centre[0] == pytest.approx(np.median([0, 2, 4, 5, 6, 6, 7, 8, 8, 9]), abs=0.6)
+    filled = gaps.fill_weighted(np.array([[np.nan], [1.0]]), np.array([2.5, 0.5]))
+    np.testing.assert_array_equal(filled.weights, [2.5, 0.5])
+    np.testing.assert_array_equal(filled.places, [0, 1])
+
+
+def test_completions_share_the_weight_of_a_sample():
+    gaps = Gaps.learn(HOLES, 3)
+    filled = gaps.fill_weighted(HOLES[:2], np.array([47.0, 5]))
+    np.testing.assert_array_equal(filled.places, [0] * 20 + [1])
+    np.testing.assert_array_equal(filled.weights, [3] * 7 + [2] * 13 + [5])
+    assert len(np.unique(filled.data[:20], axis=0)) == 20
+    np.testing.assert_array_equal(gaps.fill_weighted(HOLES, np.ones(90)).data, gaps.fill(HOLES))
 
 
 def test_a_forest_with_weights_has_masses_out_of_bag_for_all_samples():

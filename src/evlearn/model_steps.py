@@ -36,6 +36,11 @@ def scaler_and_last(estimator: Any, function: str) -> tuple[Affine | None, Any]:
             f"{', '.join(type(one).__name__ for one in before)}; put what these make into a table of its own, and "
             "give the last step alone."
         )
+    if getattr(last, "_lacks_evidence", False):
+        raise ValueError(
+            f"{function} needs a fit with evidence, and this {type(last).__name__} was fitted to at most as many "
+            "samples as clusters; use fewer clusters or more samples."
+        )
     return (_affine(before[0]) if before else None), last
 
 

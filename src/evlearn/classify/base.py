@@ -25,7 +25,7 @@ from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.reading import Numbers, read_numbers
-from evlearn.utils.typing import BoolArray, FloatArray
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 from evlearn.utils.validation import check_choice
 
 #: The square of a number beyond this overflows.
@@ -43,20 +43,20 @@ class Training(NamedTuple):
 
     Attributes
     ----------
-    data : ndarray of shape (n_kept, n_features) or SparseBlock
-        The samples, with missing values filled in.
+    data : ndarray of shape (n_rows, n_features) or SparseBlock
+        The samples, with missing values filled in: one with a weight of 2 has 2 completions.
     labels : Labels
         Their labels.
-    weights : ndarray of shape (n_kept,) or None
+    weights : ndarray of shape (n_rows,) or None
         Their weights; None if all of them are 1.
-    kept : ndarray of bool of shape (n_samples,) or None
-        True for the samples of positive weight; None if no sample was removed.
+    places : ndarray of int of shape (n_rows,) or None
+        The numbers of the samples in X, in ascending order; None if the rows are all samples, each of them once.
     """
 
     data: Any
     labels: Labels
     weights: FloatArray | None
-    kept: BoolArray | None
+    places: IntArray | None
 
 
 class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
@@ -265,25 +265,34 @@ class EvidentialClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator)
         self.classes_ = labels.classes
         weights = check_weights(sample_weight, data)
         is_square = get_tags(self).input_tags.pairwise  # columns are samples too
-        kept = None if weights is None or is_square or weights.all() else weights > 0
-        if kept is not None:
+        places = None if weights is None or is_square or weights.all() else np.flatnonzero(weights)
+        if places is not None:
             assert weights is not None
-            data, labels, weights = data[kept], labels.take(kept), weights[kept]
+            data, labels, weights = data[places], labels.take(places), weights[places]
             numbers = Numbers(data, numbers.has_gaps)
+        training = Training(data, labels, weights, places)
         if self._takes_gaps and not isinstance(data, SparseBlock):
-            data = self._without_gaps(numbers, labels)
-        return Training(data, labels, weights, kept)
+            return self._without_gaps(numbers, training)
+        return training
 
     # Missing values
 
-    def _without_gaps(self, numbers: Numbers, labels: Labels) -> FloatArray:
-        """Samples to learn from; what is learned about missing cells is kept."""
-        data, classes = numbers.data, labels.plausibilities()
+    def _without_gaps(self, numbers: Numbers, training: Training) -> Training:
+        """Return complete samples, and keep what is learned about missing values."""
+        data, labels, weights, places = training
+        classes = labels.plausibilities()
         # With classes as features that are there, completions of training samples are like others of their class.
         known, n_features = np.hstack([data, classes]), data.shape[1]
-        gaps = Gaps.learn(known, classes.shape[1], classes.argmax(axis=1))
+        gaps = Gaps.learn(known, classes.shape[1], classes.argmax(axis=1), weights)
         self._gaps = gaps.of_features(slice(n_features))
-        return np.ascontiguousarray(gaps.fill(known)[:, :n_features]) if numbers.has_gaps else data
+        if not numbers.has_gaps:
+            return training
+        if weights is None:
+            return training._replace(data=np.ascontiguousarray(gaps.fill(known)[:, :n_features]))
+        filled = gaps.fill_weighted(known, weights)
+        rows = filled.places if places is None else places[filled.places]
+        complete = np.ascontiguousarray(filled.data[:, :n_features])
+        return Training(complete, labels.take(filled.places), filled.weights, rows)
 
     def _known_gaps(self) -> Gaps:
         return gaps_of(self, "to sparse features, or by an older release")

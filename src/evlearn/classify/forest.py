@@ -171,13 +171,13 @@ class EvidentialForestClassifier(EvidentialClassifier):
             The fitted estimator.
         """
         self._check_parameters()
-        data, labels, counts, kept = self._read_training(X, y, sample_weight)
+        data, labels, counts, places = self._read_training(X, y, sample_weight)
         weights = read_weights(counts, self.class_weight, labels, data)
         total = None if weights is None else weights.total
         if total is not None and not total.all():  # class_weight may be 0
             positive = total > 0
             data, labels, total = data[positive], labels.take(positive), total[positive]
-            kept = positive if kept is None else np.isin(np.arange(len(kept)), np.flatnonzero(kept)[positive])
+            places = np.flatnonzero(positive) if places is None else places[positive]
         sample = _Sample.of(data, labels, total)
         self._centre, self._unit = usual_values(sample.rows, sample.weights)
         rows = self._enter(sample.rows)
@@ -200,7 +200,7 @@ class EvidentialForestClassifier(EvidentialClassifier):
         self._leaves, self.n_witnesses_, self.min_samples_split_ = best.leaves, best.n_witnesses, best.size
         self._surround(rows)
         self.focal_sets_ = focal_sets
-        self.oob_partition_ = self._out_of_bag(X, best, sample, kept)
+        self.oob_partition_ = self._out_of_bag(X, best, sample, places)
         return self
 
     def _check_parameters(self) -> None:
@@ -248,14 +248,19 @@ class EvidentialForestClassifier(EvidentialClassifier):
             choices.append(_Choice(number, loss, size, leaves, said))
         return min(choices, key=lambda choice: choice.loss)
 
-    def _out_of_bag(self, X: Any, best: "_Choice", sample: "_Sample", kept: BoolArray | None) -> CredalPartition:
+    def _out_of_bag(self, X: Any, best: "_Choice", sample: "_Sample", places: IntArray | None) -> CredalPartition:
         """Return the masses of the training samples by the trees grown without them."""
         said = best.said[sample.places]
-        if kept is not None:  # no tree was grown with samples of weight 0
-            others = self._read(X, reset=False).data[~kept]
-            others = self._known_gaps().fill(others) if np.isnan(others).any() else others
-            every = np.empty((len(kept), said.shape[1]))
-            every[kept], every[~kept] = said, best.leaves.said(self._enter(others))
+        if places is not None:  # no tree was grown with samples of weight 0
+            data = self._read(X, reset=False).data
+            kept, first = np.unique(places, return_index=True)  # of several completions, the first
+            removed = np.setdiff1d(np.arange(len(data)), kept)
+            every = np.empty((len(data), said.shape[1]))
+            every[kept] = said[first]
+            if len(removed):
+                others = data[removed]
+                others = self._known_gaps().fill(others) if np.isnan(others).any() else others
+                every[removed] = best.leaves.said(self._enter(others))
             said = every
         masses = witnessed(said, self.focal_sets_, best.n_witnesses)
         return with_names_of(X, of_classes(CredalPartition(masses, self.focal_sets_, validate=False)))

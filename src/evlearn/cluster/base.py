@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import is_elsewhere
+from evlearn.cluster.collapse import lacks_evidence, warn_of_few_samples, without_evidence
 from evlearn.cluster.gaps import Assign, masses_with_gaps
 from evlearn.exceptions import ScaleWarning
 from evlearn.mixture.gaps import Gaps, gaps_of
@@ -37,6 +38,9 @@ class EvidentialClusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
     #: Whether missing values are doubt, and not refused.
     _takes_gaps = False
     _gaps: Gaps | None
+
+    #: True after a fit to at most as many samples as clusters: no sample is sure then.
+    _lacks_evidence = False
 
     #: Whether `predict_mass` says of training samples what `fit` said: then nobody need know them again.
     _predicts_its_fit = False
@@ -132,8 +136,9 @@ class EvidentialClusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
         return numbers.data if self._gaps is None else self._gaps.fill(numbers.data)
 
     def _room_for_ignorance(self, family: FocalSets) -> FocalSets:
-        """The sets of a fit; where cells are missing the set of all clusters is one of them."""
-        return family if self.__dict__.get("_gaps") is None else family.with_omega()
+        """Return the focal sets of a fit, with the set of all clusters if cells are missing or evidence lacks."""
+        needed = self._lacks_evidence or self.__dict__.get("_gaps") is not None
+        return family.with_omega() if needed else family
 
     def _doubted(self, numbers: Numbers, partition: CredalPartition, assign: Assign) -> CredalPartition:
         """The partition of a fit, in which samples with gaps have the masses that these leave them."""
@@ -143,15 +148,36 @@ class EvidentialClusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
         masses[rows] = masses_with_gaps(self._gaps, numbers.data[rows], assign, partition.focal_sets)
         return CredalPartition(masses, partition.focal_sets, validate=False)
 
-    def _learn_gaps(self, data: FloatArray, n_components: int) -> None:
+    def _learn_gaps(self, data: FloatArray, n_components: int, weights: FloatArray | None = None) -> None:
         """After a fit to complete samples: what new samples with gaps may look like."""
         if self._gaps is None:
-            self._gaps = Gaps.learn(data, n_components, self.__dict__.get("labels_"))
+            self._gaps = Gaps.learn(data, n_components, self.__dict__.get("labels_"), weights)
 
     def _known_gaps(self) -> Gaps:
         return gaps_of(self, "by partial_fit, to data that are not in memory, or by an older release")
 
+    # The result
+
+    def _check_evidence(self, n_samples: float, n_clusters: int) -> None:
+        """Warn if there are few samples for the number of clusters; call it before anything is published."""
+        self._note_evidence(n_samples, n_clusters)
+        warn_of_few_samples(n_samples, n_clusters)
+
+    def _note_evidence(self, n_samples: float, n_clusters: int) -> None:
+        """Set `_lacks_evidence` for predictions; an ordinary fit has no such attribute of its own."""
+        self.__dict__.pop("_lacks_evidence", None)
+        if lacks_evidence(n_samples, n_clusters):
+            self._lacks_evidence = True
+
+    def _supported(self, partition: CredalPartition) -> CredalPartition:
+        """Return the partition, or one of doubt if the fit lacks evidence."""
+        if not self._lacks_evidence:
+            return partition
+        masses = without_evidence(partition.masses, partition.focal_sets)
+        return CredalPartition(masses, partition.focal_sets, partition.sample_names, validate=False)
+
     def _publish(self, partition: CredalPartition) -> None:
+        partition = self._supported(partition)
         self.credal_partition_ = partition
         self.focal_sets_ = partition.focal_sets
         self.masses_ = partition.masses

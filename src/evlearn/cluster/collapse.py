@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from evlearn.belief import FocalSets
 from evlearn.utils.convergence import warn_of_collapse
 from evlearn.utils.typing import FloatArray, IntArray
 
@@ -11,6 +12,52 @@ from evlearn.utils.typing import FloatArray, IntArray
 _COINCIDENT = 0.1
 #: With fewer samples for each cluster, a cluster of one is no surprise.
 _MANY_EACH = 10
+#: With fewer samples for each cluster on average, some clusters have at most one sample.
+_FEWEST_EACH = 2
+#: The mass that does not go to the set of all clusters if there is no evidence: it keeps labels apart.
+_REMAINDER = 0.01
+
+
+def count_samples(n_samples: int, weights: FloatArray | None) -> float:
+    """Return the number of samples; a weight of 2 counts twice, and small weights count once unless they are 0."""
+    return float(n_samples if weights is None else max(np.count_nonzero(weights), weights.sum()))
+
+
+def lacks_evidence(n_samples: float, n_clusters: int) -> bool:
+    """Return True if every sample can have a cluster of its own, so that any data give a perfect fit."""
+    return n_clusters > 1 and n_samples <= n_clusters
+
+
+def warn_of_few_samples(n_samples: float, n_clusters: int) -> None:
+    """Warn if there are at most as many samples as clusters, or fewer than 2 for each cluster on average."""
+    if n_clusters == 1 or n_samples >= _FEWEST_EACH * n_clusters:
+        return
+    if lacks_evidence(n_samples, n_clusters):
+        reason = (
+            f"n_samples={n_samples:g} is not more than n_clusters={n_clusters}: every sample can be a cluster of "
+            "its own, so the result carries no evidence"
+        )
+    else:
+        reason = (
+            f"n_samples={n_samples:g} is less than {_FEWEST_EACH} for each of n_clusters={n_clusters}: there is "
+            "no evidence for a cluster of one sample, however large its mass is"
+        )
+    warn_of_collapse(reason, "Use fewer clusters or more samples.")
+
+
+def without_evidence(masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
+    """Return masses of which nearly all is on the set of all clusters; unchanged if that is not a focal set.
+
+    The order of the plausibilities stays the same, and so do the labels. A second call changes nothing.
+    """
+    if not focal_sets.has_omega:
+        return masses
+    omega = focal_sets.membership.sum(axis=1) == focal_sets.frame_size
+    elsewhere = masses[:, ~omega].sum(axis=1, keepdims=True)
+    kept = np.minimum(1, _REMAINDER / np.maximum(elsewhere, _REMAINDER))
+    moved = masses * kept
+    moved[:, omega] = 1 - elsewhere * kept
+    return np.asarray(moved, dtype=masses.dtype)
 
 
 def are_coincident(apart: FloatArray, width: float) -> bool:

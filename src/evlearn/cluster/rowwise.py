@@ -18,6 +18,7 @@ from evlearn.blocks.open import is_elsewhere, open_once
 from evlearn.blocks.sparse import SparseBlock, SparseRows, with_length
 from evlearn.blocks.targets import check_out, make_target, refuse_key_names
 from evlearn.cluster.base import EvidentialClusterer
+from evlearn.cluster.collapse import without_evidence
 from evlearn.cluster.focal_families import refuse_too_many_sets
 from evlearn.cluster.gaps import GapModel
 from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
@@ -263,12 +264,12 @@ class RowwiseClusterer(EvidentialClusterer):
             return rows
         return ArrayRows(self._filled(Numbers(rows.read(0, len(rows)), True), n_components))
 
-    def _learn_gaps_of(self, rows: Rows, n_components: int) -> None:
+    def _learn_gaps_of(self, rows: Rows, n_components: int, weights: FloatArray | None = None) -> None:
         """After a fit to complete samples in memory: what new samples with gaps may look like."""
         if not self._takes_gaps or not isinstance(rows, ArrayRows) or isinstance(rows, SparseRows):
             return
         if rows.in_memory:
-            self._learn_gaps(rows.read(0, len(rows)), n_components)
+            self._learn_gaps(rows.read(0, len(rows)), n_components, weights)
 
     # The result
 
@@ -329,7 +330,8 @@ class RowwiseClusterer(EvidentialClusterer):
 
     def _model_for(self, rows: Rows | Numbers) -> Any:
         """The model; for rows with gaps the one that knows what to make of these."""
-        return GapModel(self._model, self._known_gaps()) if rows.has_gaps else self._model
+        model = GapModel(self._model, self._known_gaps()) if rows.has_gaps else self._model
+        return _DoubtModel(model) if self._lacks_evidence else model
 
     def _view(
         self, X: Any, method: str, dtype: Any, rule: Any = "plausibility", out: PathLike | None = None
@@ -358,6 +360,22 @@ class RowwiseClusterer(EvidentialClusterer):
             except BaseException:
                 target.abandon()
                 raise
+
+
+@dataclass(frozen=True)
+class _DoubtModel:
+    """A row model for a fit without evidence: its masses are doubt."""
+
+    model: RowModel
+
+    @property
+    def focal_sets(self) -> FocalSets:
+        """The sets that carry mass."""
+        return self.model.focal_sets
+
+    def assign(self, rows: Any, weights: Any = None) -> FloatArray:
+        """Return the masses of rows."""
+        return without_evidence(self.model.assign(rows), self.focal_sets)
 
 
 @dataclass(frozen=True)

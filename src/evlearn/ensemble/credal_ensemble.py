@@ -203,6 +203,7 @@ class CredalEnsemble(RowwiseClusterer):
             random=random,
             report=Steps(self.max_iter, unit="sweep"),
         )
+        self._check_evidence(len(data), sets.frame_size)
         self._publish(CredalPartition(combined.masses, sets, validate=False))
         self.n_clusters_ = sets.frame_size
         self._model = EnsembleModel(self.clusterers_, combined.landmarks, *_extent(data))

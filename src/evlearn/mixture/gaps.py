@@ -8,7 +8,7 @@ are drawn from :math:`p(x_m\mid x_o)`.
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -32,6 +32,24 @@ _NEIGHBORS = 5
 _FARTHEST = 10.0
 _FLATTEST = 1e-6
 _NUMBERS_AT_A_TIME = 1 << 20
+
+
+class Filled(NamedTuple):
+    """Complete samples with weights.
+
+    Attributes
+    ----------
+    data : ndarray of shape (n_rows, n_features)
+        The samples, some of them several times with different completions.
+    places : ndarray of int of shape (n_rows,)
+        The number of the sample that each row is a completion of, in ascending order.
+    weights : ndarray of shape (n_rows,)
+        The weights of the rows; those of the completions of a sample add up to its weight.
+    """
+
+    data: FloatArray
+    places: IntArray
+    weights: FloatArray
 
 
 @dataclass(frozen=True)
@@ -72,12 +90,25 @@ class Gaps:
             )
 
     @classmethod
-    def learn(cls, data: FloatArray, n_components: int, labels: IntArray | None = None) -> "Gaps":
-        """What the samples say about missing cells, from clusters that are known or by k-means."""
+    def learn(
+        cls,
+        data: FloatArray,
+        n_components: int,
+        labels: IntArray | None = None,
+        weights: FloatArray | None = None,
+    ) -> "Gaps":
+        """Return a mixture fitted to samples, from clusters that are known or by k-means.
+
+        A weight that is a whole number is a number of copies. Other weights are scaled to a mean of 1, and samples
+        are drawn in proportion to them, in even steps.
+        """
         if n_components > _MOST_COMPONENTS:
             n_components, labels = _MOST_COMPONENTS, None
         most = max(_FEWEST_ROWS, _MOST_GUESSES // (n_components * data.shape[1]))
-        places = np.linspace(0, len(data) - 1, min(len(data), _MOST_ROWS, most)).round().astype(np.intp)
+        ends = np.arange(len(data)) + 1.0 if weights is None else _counts_of(weights).cumsum()
+        n_copies = int(ends[-1].round())
+        places = np.linspace(0, n_copies - 1, min(n_copies, _MOST_ROWS, most)).round().astype(np.intp)
+        places = np.searchsorted(ends, places + 0.5)
         some = np.asarray(data[places], dtype=np.float64)
         with np.errstate(over="ignore"):
             centre, scale = _units_of(some)
@@ -96,15 +127,44 @@ class Gaps:
         centre, scale, noise = self.centre[which], self.scale[which], self.noise[:, which]
         return Gaps(centre, scale, self.shares, self.means[:, which], covariance, noise)
 
-    def fill(self, data: FloatArray) -> FloatArray:
-        """The samples with one completion of each: what can be learned from has the spread of complete samples."""
+    def fill(self, data: FloatArray, draws: IntArray | None = None) -> FloatArray:
+        """Return the samples with one completion of each, so that they have the spread of complete samples.
+
+        Parameters
+        ----------
+        data : ndarray of shape (n_samples, n_features)
+            The samples.
+        draws : ndarray of int of shape (n_samples,), default=None
+            The numbers of the completions, which are repeated after the last; None takes the numbers of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            Complete samples.
+        """
         filled = np.array(data)
+        draws = np.arange(len(data)) if draws is None else draws
         rows = np.flatnonzero(np.isnan(data).any(axis=1))
         for block in row_blocks(len(rows), self.rows_at_a_time):
             some = rows[block]
             completed = self.completions(data[some])
-            filled[some] = completed[some % len(completed), np.arange(len(some))]
+            filled[some] = completed[draws[some] % len(completed), np.arange(len(some))]
         return filled
+
+    def fill_weighted(self, data: FloatArray, weights: FloatArray) -> "Filled":
+        """Return complete samples; one with gaps and a weight of 2 has 2 completions, as 2 equal samples have."""
+        counts, number = _counts_of(weights), len(self.noise)
+        starts = (counts.cumsum() - counts + 1e-6).astype(np.intp)  # with rounding
+        copies = np.ones(len(data), dtype=np.intp)
+        if counts is weights:
+            several = np.isnan(data).any(axis=1) & (weights > 1)
+            copies[several] = np.minimum(weights[several], number)
+        places = np.repeat(np.arange(len(data)), copies)
+        order = np.arange(len(places)) - np.repeat(copies.cumsum() - copies, copies)
+        # Of more copies than completions, some have the same completion.
+        whole, rest = np.divmod(weights, copies)
+        shared = np.where(copies[places] > 1, whole[places] + (order < rest[places]), weights[places])
+        return Filled(self.fill(data[places], starts[places] + order), places, shared)
 
     def completions(self, rows: FloatArray) -> FloatArray:
         """Samples as they may be, (n_completions, n_samples, n_features)."""
@@ -216,6 +276,11 @@ class Conditional:
         return total
 
 
+def _counts_of(weights: FloatArray) -> FloatArray:
+    """Return the weights if they are whole numbers; otherwise scale those above 0 to a mean of 1."""
+    return weights if (weights == weights.round()).all() else weights / weights[weights > 0].mean()
+
+
 def _units_of(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The median of each feature, and a distance from it that nine samples of ten do not exceed."""
     centre = np.nanmedian(rows, axis=0)
@@ -280,4 +345,4 @@ def _systematic(shares: FloatArray, number: int) -> IntArray:
     return np.asarray(np.minimum(above.sum(axis=2), shares.shape[1] - 1))
 
 
-__all__ = ["COMPLETIONS", "Conditional", "Gaps", "gaps_of"]
+__all__ = ["COMPLETIONS", "Conditional", "Filled", "Gaps", "gaps_of"]

@@ -386,7 +386,7 @@ def _clusterer(
         if gaps is not None:
             check_features(estimator, len(gaps.centre))
 
-    known = others | {"_gaps": optional(instance(Gaps))}
+    known = others | {"_gaps": optional(instance(Gaps)), "_lacks_evidence": flag}
     all_required = _CLUSTERER | {"_model": instance(*model)} | required
     return Contents(estimator, all_required, known, agree_on_all, omitted=_OF_THE_DATA)
 

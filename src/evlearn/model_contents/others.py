@@ -427,7 +427,7 @@ OTHERS = (
     Contents(
         CredalEnsemble,
         N_FEATURES | {"focal_sets_": _SETS, "_model": instance(EnsembleModel)},
-        DESCENT | {"n_clusters_": whole(1)},
+        DESCENT | {"n_clusters_": whole(1), "_lacks_evidence": flag},
         _agree_on_members,
         nested=frozenset({"clusterers"}),
         made=_make_ensemble,

@@ -689,6 +689,7 @@ class NNEVCLUS(RowwiseClusterer):
         upper = np.triu_indices(len(shown), 1)
         self.conflict_ = (masses @ model.focal_sets.conflict_matrix @ masses.T)[upper]
         self.transformed_dissimilarities_ = problem.objects.targets(shown).cpu().numpy().astype(np.float64)[upper]
+        self._check_evidence(len(problem.rows), model.focal_sets.frame_size)
         if self.masses_file is None or process_number() == 0:  # a file is written once
             self._publish_masses(problem.rows)
         publish_trace(self, trace, "the loss", max_iter=self.max_iter)

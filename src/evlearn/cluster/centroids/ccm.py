@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
-from evlearn.cluster.centroids.fit import PrototypeFit
 from evlearn.cluster.centroids.online import OnlineClusterer
 from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.set_costs import SetCosts
@@ -198,7 +197,7 @@ class CCM(OnlineClusterer):
         self._check_parameters()
         self._check_masses()
         with one_blas_thread(), self._opened(X, reset=True) as rows:
-            fit = PrototypeFit.begin(self, self._without_gaps(rows, self.n_clusters), sample_weight)
+            fit = self._begin(rows, sample_weight)
             self._publish_fit(fit, fit.run(), rows)
         self._name_samples(X)
         return self

@@ -248,6 +248,7 @@ class CECM(DistanceFeatures, EvidentialClusterer):
             problem = pose(costs)
             with one_blas_thread():
                 best = self._with_pairs(problem, near.masses, best.state.model, costs, report)
+        self._check_evidence(len(data), self.n_clusters)
         self._finish(_partition(data, problem, best.state), best)
         self._name_samples(X)
         width = float(np.sqrt(scales.variance)) / seen.coordinates.scale
@@ -270,7 +271,8 @@ class CECM(DistanceFeatures, EvidentialClusterer):
         """
         check_is_fitted(self)
         data = read_numbers(self, X, reset=False, dtype=[np.float64, np.float32]).data
-        return with_names_of(X, CredalPartition(self._model.assign(data), self.focal_sets_, validate=False))
+        partition = CredalPartition(self._model.assign(data), self.focal_sets_, validate=False)
+        return with_names_of(X, self._supported(partition))
 
     def _distances(self, X: Any) -> FloatArray:
         data = read_numbers(self, X, reset=False, dtype=[np.float64, np.float32]).data

@@ -84,11 +84,12 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
 
     def _publish_fit(self, fit: PrototypeFit, trace: Trace[Point], rows: Rows) -> Self:
         """Everything that a fit has learned, and what the user should know about it."""
+        self._check_evidence(fit.n_samples, len(trace.state.model.prototypes))
         self._publish_model(trace.state.model, fit.state.chosen)
         publish_trace(self, trace, "the objective", max_iter=self.max_iter, unit=fit.unit)
         self._publish_masses(rows)
         fit.end(trace)
-        self._learn_gaps_of(rows, self.n_clusters)
+        self._learn_gaps_of(rows, self.n_clusters, fit.sample_weight)
         self._warn_of_collapse(fit.state.chosen)
         return self
 

@@ -21,6 +21,7 @@ from evlearn.cluster.centroids.sparse_starts import Isometry, distinct_rows
 from evlearn.cluster.centroids.starts import draw, given_prototypes, squared_distances, typical_distance
 from evlearn.cluster.centroids.trials import Trial
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
+from evlearn.cluster.collapse import count_samples
 from evlearn.cluster.focal_families import (
     SimilarityOfRows,
     choose_focal_sets,
@@ -53,6 +54,8 @@ class PrototypeFit:
         What objectives are multiplied with to be those of the user's weights.
     weight : float
         The sum of the weights, divided by `unit`.
+    sample_weight : ndarray of shape (n_rows,) or None
+        The weights of the user.
     state : FitState
         What has been done.
     checkpoint : Checkpoint or None
@@ -64,6 +67,7 @@ class PrototypeFit:
     weights: Any
     unit: float
     weight: float
+    sample_weight: FloatArray | None
     state: FitState
     checkpoint: Checkpoint | None
 
@@ -75,6 +79,8 @@ class PrototypeFit:
         method._refuse_masses(rows, method.focal_sets)
         weights = check_weights(sample_weight, rows)
         unit = weight_unit(weights)
+        if not isinstance(method.n_clusters, str):
+            method._note_evidence(count_samples(len(rows), weights), method.n_clusters)
         checkpoint = None
         if method.checkpoint is not None and isinstance(rows, SparseRows):
             raise ValueError(f"checkpoint={method.checkpoint!r} needs dense features, and X is sparse; give None.")
@@ -85,7 +91,12 @@ class PrototypeFit:
         refuse_endless(rows, state.coordinates, state.chosen.delta, method.n_jobs)
         aligned = None if weights is None else rows.align(weights / unit)
         weight = float(len(rows) if weights is None else (weights / unit).sum())
-        return cls(method, rows, aligned, unit, weight, state, checkpoint)
+        return cls(method, rows, aligned, unit, weight, weights, state, checkpoint)
+
+    @property
+    def n_samples(self) -> float:
+        """The number of samples, counted with their weights."""
+        return count_samples(len(self.rows), self.sample_weight)
 
     @property
     def alternation(self) -> Alternation:

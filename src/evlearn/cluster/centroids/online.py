@@ -21,6 +21,7 @@ from evlearn.cluster.centroids.starts import squared_distances
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.cluster.centroids.young_stream import Memory, YoungStream
 from evlearn.cluster.focal_families import in_two_steps
+from evlearn.mixture.gaps import Gaps
 from evlearn.utils.convergence import Trace, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.typing import DataLike, FloatArray
@@ -51,6 +52,16 @@ class OnlineClusterer(PrototypeClusterer):
         super()._check_parameters()
         if self.half_life is not None:
             check_real("half_life", self.half_life, 0, open_low=True, or_infinity=True)
+
+    def _begin(self, rows: Rows, sample_weight: Any) -> PrototypeFit:
+        """Return a fit to complete samples."""
+        weights = check_weights(sample_weight, rows) if rows.has_gaps else None
+        if weights is None or not isinstance(rows, ArrayRows):
+            return PrototypeFit.begin(self, self._without_gaps(rows, self.n_clusters), sample_weight)
+        numbers = rows.read(0, len(rows))
+        self._gaps = Gaps.learn(numbers, self.n_clusters, weights=weights)
+        filled = self._gaps.fill_weighted(numbers, weights)
+        return PrototypeFit.begin(self, ArrayRows(filled.data), filled.weights)
 
     def _publish_fit(self, fit: PrototypeFit, trace: Trace[Point], rows: Rows) -> Self:
         super()._publish_fit(fit, trace, rows)
@@ -95,29 +106,33 @@ class OnlineClusterer(PrototypeClusterer):
         if _is_empty(X):
             return self
         with one_blas_thread(), self._opened(X, reset=first) as opened:
-            rows = self._complete(opened, first)
-            weights = check_weights(sample_weight, rows)
+            rows, weights = self._complete(opened, check_weights(sample_weight, opened), first)
             if first:
                 self._begin_stream(rows, weights)
             else:
                 self._look_again(rows, weights)
             refuse_endless(rows, self._model.coordinates, self.delta_, self.n_jobs)
             self._learn(rows, weights)
+            self.n_samples_seen_ += len(opened) - len(rows)  # of which some have several completions
         for name in _OF_A_FIT:
             self.__dict__.pop(name, None)
         self._no_masses = "partial_fit keeps what samples told, and not their masses"
         return self
 
-    def _complete(self, rows: Rows, first: bool) -> Rows:
-        """The rows of a portion, with one completion of each."""
+    def _complete(self, rows: Rows, weights: FloatArray | None, first: bool) -> tuple[Rows, FloatArray | None]:
+        """Return the rows of a portion, completed, and their weights."""
         if not rows.has_gaps:
-            return rows
+            return rows, weights
         if first or self._gaps is None or not isinstance(rows, ArrayRows):
             raise ValueError(
                 "Input X contains NaN, and partial_fit needs complete samples, unless it goes on from a "
                 "fit: use fit, or fill the gaps with an imputer such as sklearn.impute.SimpleImputer."
             )
-        return ArrayRows(self._gaps.fill(rows.read(0, len(rows))))
+        numbers = rows.read(0, len(rows))
+        if weights is None:
+            return ArrayRows(self._gaps.fill(numbers)), None
+        filled = self._gaps.fill_weighted(numbers, weights)
+        return ArrayRows(filled.data), filled.weights
 
     def _begin_stream(self, rows: Rows, weights: FloatArray | None) -> None:
         self._gaps = None
@@ -172,6 +187,8 @@ class OnlineClusterer(PrototypeClusterer):
         self._statistics = told if self.n_samples_seen_ == 0 else self._statistics * (1 - share) + told
         self._publish_model(model.solve(self._statistics), Chosen(self.delta_, self.beta_, self._alpha))
         self.n_samples_seen_ += len(rows)
+        # Without a warning: more portions may come.
+        self._note_evidence(max(self.n_samples_seen_, self._seen_weight), len(self.cluster_centers_))
 
     def _remembered(self, n_rows: int) -> float:
         """How much rows count, on average, when the last of them has come."""

@@ -230,6 +230,7 @@ class BootClus(RowwiseClusterer):
         expect(3)
         mixture = self._fit_mixture(data, random)
         shares = mixture.predict_proba(data)
+        self._check_evidence(len(data), shares.shape[1])
         focal_sets = self._make_focal_sets(shares)
         replicates, probabilities = self._bootstrap(mixture, data, random)
         pairs = choose_pairs(len(data), self.n_partners, random)

@@ -179,6 +179,7 @@ class MergedMixture(RowwiseClusterer):
             components=self.components_,
             focal_sets=self.focal_sets_,
         )
+        self._check_evidence(len(data), self.n_clusters)
         with one_blas_thread():
             masses = self._model_for(numbers).assign(numbers.data)
         self._publish(CredalPartition(masses, self.focal_sets_, validate=False))

@@ -279,6 +279,7 @@ class EVCLUS(RowwiseClusterer):
             )
         numbers = self._read(X, reset=True)
         data: Any = self._filled(numbers, self.n_clusters)
+        self._check_evidence(len(data), self.n_clusters)
         problem = self._problem(data, numbered(constraints, X, len(data)), check_random_state(self.random_state))
         found = exact.solve(problem) if self.solver == "exact" else stochastic.solve(problem)
         partition = CredalPartition(found.masses, found.focal_sets, validate=False)
@@ -299,6 +300,7 @@ class EVCLUS(RowwiseClusterer):
             raise ValueError("metric='precomputed' needs a matrix in memory; give features, or an array.")
         random = check_random_state(self.random_state)
         with self._opened(X, reset=True) as rows:
+            self._check_evidence(len(rows), self.n_clusters)
             size = min(self.n_landmarks, len(rows))
             chosen = np.sort(sample_without_replacement(len(rows), size, random_state=random))
             taken = self._without_gaps(rows, self.n_clusters).take(chosen)

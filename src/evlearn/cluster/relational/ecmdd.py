@@ -253,6 +253,7 @@ class ECMdd(EvidentialClusterer):
         of_costs = self._unit_of_costs(unit)
         publish_trace(self, trace, "the medoids", max_iter=self.max_iter, unit=of_costs)
         self.objective_ = state.objective * of_costs
+        self._check_evidence(len(data), self.n_clusters)
         self._publish(CredalPartition(state.masses, state.model.focal_sets, validate=False))
         self._name_samples(X)
         medoids = state.model.medoids
@@ -292,7 +293,7 @@ class ECMdd(EvidentialClusterer):
                 apart = distances_between(data[block], self._training, self.metric)
             check_finite(apart, self.metric)
             masses[block] = self._model.assign(apart)
-        return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
+        return with_names_of(X, self._supported(CredalPartition(masses, self.focal_sets_, validate=False)))
 
     def _warn_of_collapse(self) -> None:
         medoids = self.medoid_indices_[: self.n_clusters]

@@ -234,6 +234,7 @@ class RECM(EvidentialClusterer):
         data = self._filled(numbers, self.n_clusters)
         # All squares are sums in one unit, in which nothing would be left of the others.
         refuse_remote("X", data)
+        self._check_evidence(len(data), self.n_clusters)
         random = check_random_state(self.random_state)
         unit, squares = self._square(data)
         delta = self._typical_distance(squares) if isinstance(self.delta, str) else float(self.delta) * unit.scale
@@ -275,7 +276,7 @@ class RECM(EvidentialClusterer):
         check_is_fitted(self)
         numbers = self._read(X, reset=False)
         found = partition_with_gaps(numbers, self._assign, self.focal_sets_, self._known_gaps)
-        return with_names_of(X, found)
+        return with_names_of(X, self._supported(found))
 
     def _assign(self, rows: FloatArray) -> FloatArray:
         """The masses of complete rows."""
