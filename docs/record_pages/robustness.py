@@ -142,7 +142,7 @@ def of_mutants(found):
     review = [one for one in found["outcomes"] if one["from_the_review"] and not one["equivalent"]]
     return (
         f"Of {found['mutants']} lines with an error put into them, tests noticed {found['killed']}. That includes "
-        f"{sum(one['killed'] for one in review)} of the {len(review)} that an earlier review had found to go "
+        f"{sum(one['killed'] for one in review)} of the {len(review)} that earlier reviews had found to go "
         f"unnoticed. {found['equivalent']} more changes make no difference, and are not counted.\n\n"
     ) + provenance(found)
 

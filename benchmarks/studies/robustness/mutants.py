@@ -24,14 +24,15 @@ import pytest
 
 from benchmarks.common import record
 from benchmarks.common.reference import ROOT
-from benchmarks.studies.robustness.mutant_list import FROM_THE_REVIEW, MUTANTS, tests_of
+from benchmarks.studies.robustness.mutant_list import FROM_THE_REVIEW, FROM_THE_THIRD_REVIEW, MUTANTS, tests_of
 
 SECONDS = 900
 # What tests import takes longer to load than most mutants to be killed: it is loaded once, and runs are forks.
 LOADED_ONCE = ("numpy", "scipy.stats", "hypothesis", "pandas", "polars", "sklearn.cluster", "sklearn.pipeline")
 LOADED_ONCE += ("sklearn.utils.estimator_checks", "sklearn.neighbors", "sklearn.datasets")
 # Dask clusters and clocks fail by themselves on a busy machine.
-OPTIONS = ("-x", "-q", "-m", "not slow and not timing", "-p", "no:cacheprovider", "-p", "xdist.plugin", "--tb=no")
+OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "xdist.plugin")
+OPTIONS += ("-m", "not slow and not long and not timing")
 OPTIONS += ("-k", "not dask and not is_quick and not slow_down and not slow_the")
 # For processes that tests start: the loader of an editable install would find the original instead of the copy.
 SITECUSTOMIZE = """
@@ -182,7 +183,7 @@ def attempt(copy, mutant):
         "old": mutant.old,
         "new": mutant.new,
         "why": mutant.why,
-        "from_the_review": mutant in FROM_THE_REVIEW,
+        "from_the_review": mutant in FROM_THE_REVIEW + FROM_THE_THIRD_REVIEW,
         "equivalent": mutant.equivalent,
         "killed": bool(by),
         "by": by,
