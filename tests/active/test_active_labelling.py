@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evlearn.active import ActiveLabelling, LabelAnswer, StopAsking, TerminalLabeller
 from evlearn.active.label_answers import as_answer, read_label_answers, write_label_answers
-from evlearn.active.strategies import STRATEGIES
+from evlearn.active.strategies import STRATEGIES, most_doubtful_first
 from evlearn.classify import (
     Annotations,
     EvidentialForestClassifier,
@@ -22,6 +22,7 @@ from evlearn.classify import (
     EvidentialNeuralClassifier,
     EvidentialRBFClassifier,
 )
+from evlearn.partition import CredalPartition
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
@@ -52,6 +53,14 @@ def test_fewer_labels_than_at_random_for_the_same_accuracy():
         for strategy in ("margin", "random")
     }
     assert min(right["margin"]) > max(right["random"])
+
+
+def test_samples_are_ordered_by_the_strategy_and_ties_by_entropy():
+    partition = CredalPartition.from_fuzzy([[0.5, 0.5, 0], [0.55, 0.225, 0.225], [0.5, 0.25, 0.25]])
+    order = most_doubtful_first("doubt", partition, np.random.RandomState(0))
+    assert partition.doubt().round(2).tolist() == [0.5, 0.45, 0.5]
+    assert STRATEGIES["entropy"](partition).argsort().tolist() == [0, 1, 2]
+    assert order.tolist() == [2, 0, 1]
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
@@ -290,6 +299,9 @@ def test_a_person_answers_at_a_terminal(monkeypatch, capsys):
         LabelAnswer(0, ("type 1",)),
         LabelAnswer(0, ("type 1",), 0.25),
     ]
+    replies = iter(["type 1", "type 0.5"])
+    person = TerminalLabeller(["type", "type 1"])
+    assert [person(0) for _ in range(2)] == [LabelAnswer(0, ("type 1",)), LabelAnswer(0, ("type",), 0.5)]
     told = capsys.readouterr().out
     assert "sepal       4.6" in told
     assert "'tulip' is not an answer" in told

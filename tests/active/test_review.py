@@ -258,6 +258,11 @@ def test_another_export_is_refused_with_the_reason(change, reason, iris_review, 
         iris_review.read_label_studio(path)
 
 
+@pytest.mark.parametrize(("share", "n_reviewed"), [(0.01, 1), (0.5, 2), (0.9, 3), (1.0, 3)])
+def test_a_share_of_the_samples_is_rounded_up(share, n_reviewed):
+    assert len(review(CredalPartition.from_hard([0, 1, 1]), share).samples) == n_reviewed
+
+
 @pytest.mark.parametrize("budget", [0, -3, 1.5, 0.0, "all"])
 def test_a_budget_is_a_number_of_samples_or_a_share(budget):
     with pytest.raises((ValueError, TypeError), match="budget must be"):

@@ -59,7 +59,15 @@ TESTS = {
     ),
     "active/review.py": ("tests/active/test_review.py",),
     "preprocessing/": ("tests/preprocessing",),
-    "command_line/": ("tests/command_line",),
+    "command_line/": ("tests/command_line/test_command_line.py",),
+    "command_line/results.py": (
+        "tests/command_line/test_outputs.py",
+        "tests/command_line/test_command_line.py",
+    ),
+    "command_line/judging.py": (
+        "tests/command_line/test_batches.py",
+        "tests/command_line/test_command_line.py",
+    ),
     "utils/cells.py": ("tests/test_cells.py", "tests/command_line/test_dialects.py"),
     "utils/files.py": ("tests/test_files.py", "tests/command_line/test_outputs.py"),
     "blocks/targets.py": ("tests/blocks/test_targets.py",),
