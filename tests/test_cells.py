@@ -53,6 +53,7 @@ def test_numbers_are_parsed_in_their_format(number_format, cell, value):
         (NumberFormat(",", "."), "12.34.567"),
         (NumberFormat(",", "."), "1,234.567"),
         (NumberFormat(".", ","), "1,23"),
+        (NumberFormat(".", ","), "1234,567"),
     ],
 )
 def test_text_that_is_not_a_number_in_the_format_is_rejected(number_format, cell):

@@ -289,6 +289,18 @@ def test_different_answers_of_one_person_are_one_source_their_average():
     np.testing.assert_allclose(average, np.mean([eve, bob], axis=0), atol=1e-12)
 
 
+def test_different_answers_of_one_person_are_one_source_when_reliabilities_are_learned():
+    table = {
+        "sample": [*"aabbcc"],
+        "annotator": ["Eve", "Bob"] * 3,
+        "answer": [*"xxxyyy"],
+        "confidence": [0.8] * 6,
+    }
+    again = {name: [*cells, *cells[::2]] for name, cells in table.items()}
+    again["confidence"][6:] = [0.8 + 1e-9] * 3  # not the same answer any more
+    assert Annotations(again).reliabilities() == pytest.approx(Annotations(table).reliabilities(), abs=1e-6)
+
+
 def test_the_order_of_rows_of_a_table_does_not_matter():
     y, table = crowd()
     long = pd.DataFrame(table).rename_axis("sample").reset_index().melt("sample", None, "annotator", "answer")

@@ -266,6 +266,21 @@ def test_bootstrap_samples_have_the_size_of_the_data(weights, seed):
     assert (counts == counts.round()).all()
 
 
+def test_leaves_with_copies_of_samples_leave_less_open(iris):
+    X, y = iris
+    settings = {"n_witnesses": 1, "min_samples_split": 2, "reach": None, "random_state": 0}
+    once, thrice, weighted = (
+        EvidentialForestClassifier(20, **settings).fit(rows, labels, sample_weight=weights).predict_mass(X)
+        for rows, labels, weights in (
+            (X, y, None),
+            (np.repeat(X, 3, axis=0), np.repeat(y, 3), None),
+            (X, y, np.full(150, 3.0)),
+        )
+    )
+    assert thrice == weighted
+    assert weighted.masses[:, -1].mean() < 0.6 * once.masses[:, -1].mean()
+
+
 def test_samples_out_of_bag_are_those_not_drawn():
     ones = np.ones(4)
     np.testing.assert_array_equal(shares_out_of_bag(ones, np.array([0.0, 1, 2, 0])), [True, False, False, True])

@@ -112,6 +112,18 @@ def test_new_rows_are_judged_at_a_level_too_chunk_after_chunk(iris, monkeypatch,
         assert pd.read_csv("result.csv")["assignment"].tolist() == partition.verdict(level).labels().tolist()
 
 
+def test_outliers_do_not_count_among_the_rows_that_are_left_to_a_person(iris):
+    assert plain("cluster", "iris.csv", "-k", 3, "-q", "--model", "model.json") == 0
+    new = iris[ATTRIBUTES].copy()
+    new.iloc[:60] += 1000
+    new.to_csv("new.csv", index=False)
+    partition = evlearn.load_model("model.json").predict_mass(new)
+    level = partition.level_leaving(0.2)
+    assert partition.outliers().sum() == 60
+    assert plain("predict", "model.json", "new.csv", "--leave", "20%", "--out", "result.csv", "-q") == 0
+    assert pd.read_csv("result.csv")["assignment"].tolist() == partition.verdict(level).labels().tolist()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -17,7 +17,7 @@ from evlearn import CredalPartition
 from evlearn.belief import is_consonant
 from evlearn.cluster import ECM, EVCLUS, RECM
 from evlearn.conformal import ConformalClusterer
-from evlearn.conformal.p_values import shortened
+from evlearn.conformal.p_values import contour, shortened
 
 CENTRES = [[0, 0], [3, 0], [0, 8]]
 
@@ -184,6 +184,21 @@ def test_the_split_method_calibrates_with_samples_that_no_model_has_seen():
     model = ConformalClusterer(GaussianMixture(3), method="split", random_state=0).fit(X)
     assert model.n_calibration_ == 100
     assert model.p_values_.min() >= 1 / 101
+
+
+@pytest.mark.parametrize(("method", "n_compared"), [("split", 200), ("cross", 300)])
+def test_remote_samples_are_compared_with_samples_that_the_model_was_not_fitted_to_if_there_are_any(
+    method, n_compared
+):
+    model = ConformalClusterer(KMeans(3, n_init=1), method=method, n_replications=1, random_state=0)
+    model.fit(blobs(300, 0)[0])
+    assert model.predict_outlier_p_values([[1e4, 1e4]]) == pytest.approx([1 / (n_compared + 1)])
+
+
+def test_sets_pay_for_the_errors_that_outliers_may_be():
+    best = np.array([[True, False, False]] * 2)
+    plausible = contour(np.array([[0.8, 0.095, 0.995]] * 2), best, np.array([0.5, 0.01]), level=0.01)
+    np.testing.assert_allclose(plausible, [[1, 0.105, 1], [0.5, 0.5 * 1.105 / 2, 0.5]])
 
 
 @pytest.mark.slow

@@ -208,6 +208,15 @@ def test_questions_that_tell_strangers_count_most():
     assert weights.sum() == pytest.approx(1)
 
 
+def test_strangers_count_as_much_as_others_however_many_they_are():
+    random = np.random.default_rng(0)
+    others, strangers = random.exponential(size=(2, 60, len(QUESTIONS)))
+    strangers[:, 2] += 1
+    weights = weigh_questions([(strangers, others)])
+    repeated = weigh_questions([(np.repeat(strangers, 9, axis=0), others)])
+    np.testing.assert_allclose(repeated, weights, atol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [

@@ -192,6 +192,25 @@ def test_yes_and_no_may_be_written_in_other_ways_later(cells):
     assert np.array_equal(encoder.transform({"smoker": cells}), expected, equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    "cells", [np.array([1, 2]), np.array([1.0, 0.5]), ["yes", 2], ["1", "2"], ["no", "maybe"]]
+)
+def test_what_is_neither_yes_nor_no_is_an_error(cells):
+    encoder = TableEncoder().fit({"smoker": [True, False, True]})
+    with pytest.raises(ValueError, match=r"'smoker' holds .* had yes or no"):
+        encoder.transform({"smoker": cells})
+
+
+def test_a_number_stands_for_a_text_category_only_if_there_is_no_other_of_the_same_value():
+    single, several = (
+        TableEncoder().fit({"shop": [*texts] * 9}) for texts in (("01", "A1", "B"), ("01", "1.0", "B"))
+    )
+    number = {"shop": np.array([1])}
+    assert np.array_equal(single.transform(number), single.transform({"shop": ["01"]}))
+    assert not several.transform(number).any()
+    assert several.transform({"shop": ["01"]}).any()
+
+
 @pytest.mark.parametrize("token", ["NULL", "na", "none", "n/a", "#N/A", "nan", "?"])
 def test_one_missing_value_token_leaves_a_column_of_numbers_one(token):
     random = np.random.default_rng(0)

@@ -210,6 +210,13 @@ def test_an_unknown_category_is_as_far_from_all_known_ones(table):
             assert np.ptp((block**2).sum(axis=1)) == pytest.approx(0, abs=1e-12)
 
 
+def test_a_category_called_other_is_pooled_with_rare_ones():
+    cells = [*["other"] * 50, *["a"] * 40, *["b"] * 30, "c", "d"]
+    encoder = TableEncoder(max_categories=3).fit({"x": cells})
+    assert facts(encoder, "x")["categories"] == ["a", "other"]
+    assert facts(encoder, "x")["frequencies"] == pytest.approx([40 / 122, 82 / 122])
+
+
 def test_rare_categories_share_a_feature_and_so_do_new_ones():
     cities = [f"city {k % 50}" if k % 2 else "capital" for k in range(400)]
     encoder = TableEncoder(max_categories=4).fit(pd.DataFrame({"city": cities}))
