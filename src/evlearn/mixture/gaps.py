@@ -32,6 +32,8 @@ _NEIGHBORS = 5
 _FARTHEST = 10.0
 _FLATTEST = 1e-6
 _NUMBERS_AT_A_TIME = 1 << 20
+# Whole numbers are exact, and can be numbers of copies, up to this sum of weights.
+_MOST_COPIES = 2.0**53
 
 
 class Filled(NamedTuple):
@@ -277,8 +279,9 @@ class Conditional:
 
 
 def _counts_of(weights: FloatArray) -> FloatArray:
-    """Return the weights if they are whole numbers; otherwise scale those above 0 to a mean of 1."""
-    return weights if (weights == weights.round()).all() else weights / weights[weights > 0].mean()
+    """Return the weights if they are numbers of copies; otherwise scale those above 0 to a mean of 1."""
+    are_counts = weights.sum() <= _MOST_COPIES and (weights == weights.round()).all()
+    return weights if are_counts else weights / weights[weights > 0].mean()
 
 
 def _units_of(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
