@@ -411,6 +411,7 @@ def test_two_threads_give_the_results_of_one(name):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # threads share filters, and undo those of each other
 @cases("threads")
 def test_two_fits_at_once_give_the_results_of_one(name):
     case = CASES[name]
