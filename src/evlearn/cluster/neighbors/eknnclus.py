@@ -169,8 +169,8 @@ class EKNNClus(EvidentialClusterer):
             Features; or dissimilarities, or a sparse graph of distances, if `metric` is "precomputed". In a
             sparse graph an entry that is stored is a neighbour, also at distance 0, but for the sample itself.
             Equal rows of X are copies of 1 sample: they are in the same cluster, they are no neighbors of each
-            other, and the sample counts more for others the more copies it has. A sparse graph is used as it is;
-            remove copies before the neighbors are searched.
+            other, and the sample counts more for others the more copies it has. Dissimilarities and sparse
+            graphs are used as they are; remove copies before these are computed.
         y : None, default=None
             Not used; present for scikit-learn's conventions.
 
@@ -184,7 +184,7 @@ class EKNNClus(EvidentialClusterer):
         random = check_random_state(self.random_state)
         copies = _Copies.of(data, self.metric)
         distinct = copies.distinct(data)
-        distances, width = self._neighbors(copies.distinct(distinct.T).T if self._precomputed else distinct)
+        distances, width = self._neighbors(distinct)
         support = Support.of(
             distances, q=self.q, power=float(self.distance_power), min_distance=float(self.min_distance)
         )
@@ -203,11 +203,8 @@ class EKNNClus(EvidentialClusterer):
         masses = copies.repeated(combine_evidence(weights, labels, len(kept)))
         self._publish(CredalPartition(masses, focal_sets, validate=False))
         self._name_samples(X)
-        if self._precomputed:
-            training, known, shares = None, copies.repeated(labels), copies.shares_of_columns
-        else:
-            training, known, shares = np.array(distinct), labels, copies.shares
-        self._model = NeighborModel(training, known, support, width, self.metric, focal_sets, shares)
+        training = None if self._precomputed else np.array(distinct)
+        self._model = NeighborModel(training, labels, support, width, self.metric, focal_sets, copies.shares)
         # Where two clusters have the same support, the label says in which of them the sample is.
         self.labels_ = copies.repeated(numbers)
         self.n_clusters_ = len(kept)
@@ -428,10 +425,10 @@ class _Copies:
 
     @classmethod
     def of(cls, data: Any, metric: Any) -> Self:
-        """Return the copies in data; none in a sparse graph, which sets the neighbors itself."""
-        if issparse(data):
+        """Return the copies among rows of features; dissimilarities and sparse graphs are used as they are."""
+        if issparse(data) or is_metric(metric, "precomputed"):
             return cls(data.shape[0])
-        first, group = find_copies(data, metric=metric)
+        first, group = find_copies(data)
         return cls(len(data)) if len(first) == len(data) else cls(len(data), first, group)
 
     def distinct(self, values: Any) -> Any:
@@ -449,15 +446,6 @@ class _Copies:
             return None
         counts = np.bincount(self.group)
         return np.asarray(counts / counts.mean())
-
-    @property
-    def shares_of_columns(self) -> FloatArray | None:
-        """The same at the positions of the distinct samples, and 0 elsewhere."""
-        if self.first is None:
-            return None
-        shares = np.zeros(self.n_samples)
-        shares[self.first] = self.shares
-        return shares
 
 
 def _multiplied(

@@ -111,21 +111,10 @@ def nearest_among(
     return _to_graph(indices, distances, len(data))
 
 
-def find_copies(data: FloatArray, *, metric: Any) -> tuple[IntArray, IntArray]:
-    """Return the positions of the distinct rows, in order, and for each row the number of the one that it equals.
-
-    If `metric` is "precomputed", rows of the matrix are equal if the samples have the same dissimilarities to all.
-    """
-    n_samples = len(data)
-    candidates = np.arange(n_samples)
-    if is_metric(metric, "precomputed"):  # a copy has a dissimilarity of 0, and few samples have one
-        n_zeros = [np.count_nonzero(data[rows] == 0, axis=1) for rows in row_blocks(n_samples, _rows_in(data))]
-        candidates = np.flatnonzero(np.concatenate(n_zeros) > 1)
-    first = np.arange(n_samples)
-    if len(candidates):
-        _, positions, group = np.unique(data[candidates], axis=0, return_index=True, return_inverse=True)
-        first[candidates] = candidates[positions[group.reshape(-1)]]
-    return np.unique(first, return_inverse=True)
+def find_copies(data: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the positions of the distinct rows, in order, and the number of its distinct row for each row."""
+    _, positions, group = np.unique(data, axis=0, return_index=True, return_inverse=True)
+    return np.unique(positions[group.reshape(-1)], return_inverse=True)
 
 
 class _Search:
@@ -209,11 +198,6 @@ def _middle(data: FloatArray) -> FloatArray:
         if (np.abs(some[1:] - mean).max(axis=1) > _MOVED * steps).mean() < 0.5:
             return np.asarray(mean)
     return np.median(data, axis=0)
-
-
-def _rows_in(data: FloatArray) -> int:
-    """Return the number of rows in a block of work."""
-    return max(BLOCK // int(data.shape[1]), 1)
 
 
 def _few_copies(data: FloatArray, most: int) -> IntArray:
