@@ -99,7 +99,7 @@ def test_the_bootclus_paper_comes_out_as_before(committed, part, needs):
     assert_as_committed(study() if part == "example" else study(1), committed)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of networks with prototypes in total
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of some networks
 def test_the_lectures_come_out_as_before(committed):
     assert_as_committed(reproduction_slides.study(quick=True)["cells"], committed)
 
