@@ -109,18 +109,25 @@ def test_an_attribute_that_no_base_declares_is_an_error(tmp_path):
     assert len(found) == 3
 
 
+#: Tests of the wheel run in one process: two builds in one folder at a time disturb each other.
+one_process = pytest.mark.xdist_group("wheel")
+
+
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory):
+    """The wheel that users install."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     compiled = ROOT / "build" / f"cp{sys.version_info.major}{sys.version_info.minor}"
     if compiled.is_dir():  # of an editable install: seconds in place of minutes
         command.append(f"-Cbuild-dir={compiled}")
-    subprocess.run([*command, "--wheel-dir", str(folder), str(ROOT)], check=True, capture_output=True)
-    (made,) = folder.glob("*.whl")
-    return made
+    build = subprocess.run([*command, "--wheel-dir", str(folder), str(ROOT)], capture_output=True, text=True)
+    assert build.returncode == 0, build.stdout + build.stderr
+    (path,) = folder.glob("*.whl")
+    return path
 
 
+@one_process
 @pytest.mark.slow
 def test_the_wheel_is_for_all_later_pythons_small_and_without_sources(wheel):
     assert "-cp311-abi3-" in wheel.name
@@ -148,6 +155,7 @@ def as_a_user(wheel, tmp_path_factory):
     return (*options, "--cache-dir", str(folder / "cache"))
 
 
+@one_process
 @pytest.mark.slow
 def test_a_users_pipeline_passes_a_strict_check(as_a_user, tmp_path):
     assert check(PIPELINE, *as_a_user, "--strict") == []
@@ -156,6 +164,7 @@ def test_a_users_pipeline_passes_a_strict_check(as_a_user, tmp_path):
     assert [text for _, text in check(wrong, *as_a_user, "--strict") if 'argument "outliers"' in text]
 
 
+@one_process
 @pytest.mark.slow
 def test_the_wheel_has_types_and_a_users_script_is_checked_by_them(wheel, as_a_user):
     assert "evlearn/py.typed" in zipfile.ZipFile(wheel).namelist()
