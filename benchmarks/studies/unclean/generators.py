@@ -81,7 +81,8 @@ def noise(random, family, shape):
 def planted_outliers(random, n=1000, d=2, family="Gaussian", share=0.05, gap=8.0):
     """Draw 4 clusters of different sizes and spreads, and outliers that are uniform in a box.
 
-    The box is the range of the clusters, extended by 15 % on each side. In few dimensions some of these outliers lie inside of clusters, where no method can detect them.
+    The box is the range of the clusters, extended by 15 % on each side. In few dimensions some of these
+    outliers lie inside of clusters, where no method can detect them.
     """
     n_outliers = round(share * n)
     counts = np.round(np.array(SIZES) * (n - n_outliers)).astype(int)

@@ -269,7 +269,7 @@ def table(first_seed, methods=()):
 
 
 def embeddings(first_seed, methods=(), n=N_EMBEDDINGS, n_new=N_NEW):
-    """Measure unit vectors of 50 topics, and new ones of which 5 % are from topics that were not in the training data."""
+    """Measure unit vectors of 50 topics, and new ones of which 5 % are from unseen topics."""
     texts = generators.Embeddings(np.random.default_rng(first_seed))
     training = texts.draw(np.random.default_rng(first_seed + 1), n)
     new = texts.draw(np.random.default_rng(first_seed + 2), n_new, UNSEEN)
