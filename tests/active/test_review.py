@@ -74,11 +74,12 @@ def test_a_table_shows_the_samples_with_their_names_and_columns():
     X = load_iris(as_frame=True).data.set_axis([f"flower {k}" for k in range(150)])
     model = ECM(3, random_state=0).fit(X)
     table = review(model, 5).to_frame(X)
-    assert list(table.columns) == ["sample", "cluster", "candidates", "risk", *X.columns]
+    assert list(table.columns) == [*COLUMNS, *X.columns]
     assert table.index[0] == f"flower {table['sample'].iloc[0]}"
     pd.testing.assert_frame_equal(table[X.columns], X.loc[table.index])
 
 
+COLUMNS = ["sample", "cluster", "candidates", "risk", "doubt", "outlier_score"]
 TABLES = {
     "pandas": lambda table: table,
     "polars": pl.from_pandas,
@@ -95,7 +96,7 @@ def test_a_table_is_joined_by_position_whatever_its_index_and_its_columns(librar
     todo = review(ECM(3, random_state=0).fit(X), budget=60)
     shown = todo.to_frame(TABLES[library](table))
     assert list(shown.columns) == [
-        *("sample", "cluster", "candidates", "risk"),
+        *COLUMNS,
         *("cluster_X2", "b", "risk_X", "cluster_X", "when"),
     ]
     np.testing.assert_array_equal(shown["sample"], todo.samples)
@@ -113,7 +114,7 @@ def test_arrays_lists_and_sparse_matrices_are_shown_with_numbered_columns():
     todo = review(ECM(3, random_state=0).fit(X), budget=7)
     for rows in (X, X.tolist(), csr_array(X)):
         shown = todo.to_frame(rows)
-        assert list(shown.columns) == ["sample", "cluster", "candidates", "risk", 0, 1]
+        assert list(shown.columns) == [*COLUMNS, 0, 1]
         np.testing.assert_array_equal(shown[[0, 1]], X[todo.samples])
 
 
@@ -153,6 +154,9 @@ def test_outliers_have_a_large_risk_though_their_doubt_is_zero():
     assert partition.doubt()[1] == 0
     assert review(partition).samples.tolist() == [1, 2]
     assert review(partition, 1).samples.tolist() == [1]
+    table = review(partition).to_frame()
+    assert table["doubt"].tolist() == [0, 1]
+    assert table["outlier_score"].tolist() == [0.95, 0]
 
 
 def annotated(path, said):

@@ -104,7 +104,14 @@ def test_columns_of_results_are_names_that_databases_take(folder):
     assert run("cluster", "table.csv", "-k", 3, "-q", "--set", "focal_sets=full", "--out", "plain.csv") == 0
     masses = ["none", "0", "1", "2", "0_1", "0_2", "1_2", "any"]
     plain = pd.read_csv("plain.csv")
-    assert list(plain) == ["sample", "cluster", "assignment", "doubt", *(f"mass_{one}" for one in masses)]
+    assert list(plain) == [
+        "sample",
+        "cluster",
+        "assignment",
+        "doubt",
+        "outlier_score",
+        *(f"mass_{one}" for one in masses),
+    ]
     assert (folder / "plain.csv").read_text(encoding="utf-8").isascii()
     arguments = ["-k", 3, "-q", "--set", "focal_sets=full", "--notation", "sets", "--out", "sets.csv"]
     assert run("cluster", "table.csv", *arguments) == 0

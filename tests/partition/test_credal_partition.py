@@ -280,12 +280,16 @@ def test_frames_hold_cluster_assignment_and_masses(small):
     frame = small.to_frame()
     assert isinstance(frame, pd.DataFrame)
     assert frame.index.tolist() == list("abcd")
-    assert frame.columns.tolist() == ["cluster", "assignment", "doubt", "∅", "{small}", "{large}", "Ω"]
+    assert frame.columns.tolist() == [
+        *("cluster", "assignment", "doubt", "outlier_score"),
+        *("∅", "{small}", "{large}", "Ω"),
+    ]
     assert frame["cluster"].tolist() == ["small", "large", "small", "large"]
     assert frame["assignment"].tolist() == ["{small}", "{large}", "Ω", "outlier"]
     np.testing.assert_allclose(frame["doubt"], [0, 0.1, 0.8, 0])
+    np.testing.assert_allclose(frame["outlier_score"], [0, 0, 0, 0.9])
     assert small.to_frame(level=0.95)["assignment"].tolist() == ["{small}", "Ω", "Ω", "outlier"]
-    np.testing.assert_array_equal(frame.iloc[:, 3:].to_numpy(), small.masses)
+    np.testing.assert_array_equal(frame.iloc[:, 4:].to_numpy(), small.masses)
     polars = small.to_frame("polars")
     assert isinstance(polars, pl.DataFrame)
     assert polars.columns == ["sample", *frame.columns]

@@ -31,7 +31,7 @@ def test_clusters_of_any_names_survive_files_frames_and_words(tmp_path_factory, 
         assert CredalPartition.load(path) == partition
     assert pickle.loads(pickle.dumps(partition)) == partition
     frame = partition.to_frame()
-    assert list(frame.columns) == ["cluster", "assignment", "doubt", *partition.focal_sets.labels]
+    assert list(frame.columns) == ["cluster", "assignment", "doubt", "outlier_score", *partition.focal_sets.labels]
     assert frame.columns.is_unique
     assert list(partition.to_frame("polars").columns) == ["sample", *frame.columns]
     assert len(str(partition.summary()).splitlines()) == 5

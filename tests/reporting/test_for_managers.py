@@ -114,7 +114,7 @@ def test_the_table_of_who_to_look_at_is_in_the_page_and_beside_it(files, reader)
     assert inside == files[1].read_bytes()
     assert inside.startswith(b"\xef\xbb\xbf")  # or a spreadsheet takes UTF-8 for something else
     rows = list(csv.DictReader(io.StringIO(inside.decode("utf-8-sig"), newline="")))
-    assert list(rows[0]) == ["sample", "verdict", "may be in", "doubt", "why", *FRAME.columns]
+    assert list(rows[0]) == ["sample", "verdict", "may be in", "doubt", "outlier score", "why", *FRAME.columns]
     for row in rows:
         customer = FRAME.loc[row["sample"]]
         assert row["joined"] == str(customer["joined"].date())
@@ -123,7 +123,7 @@ def test_the_table_of_who_to_look_at_is_in_the_page_and_beside_it(files, reader)
         assert row["why"].startswith("May be in " if row["verdict"] == "torn" else "Fits no cluster.")
 
 
-def test_a_limit_leaves_out_torn_samples_and_no_outliers():
+def test_outliers_with_doubt_0_come_first_and_a_limit_does_not_leave_them_out():
     masses = [[0, 0.1, 0.1, 0.8], [0, 0.5, 0.4, 0.1], [0.95, 0.05, 0, 0], [0, 0.2, 0.2, 0.6], [0.99, 0, 0.01, 0]]
     objects = Objects.of(CredalPartition(masses, FocalSets.full(2)), None, None)
     assert (CredalPartition(masses, FocalSets.full(2)).doubt()[[2, 4]] == 0).all()
@@ -133,8 +133,8 @@ def test_a_limit_leaves_out_torn_samples_and_no_outliers():
         return [(row["sample"], row["verdict"]) for row in csv.DictReader(io.StringIO(text, newline=""))]
 
     outliers = [("4", "outlier"), ("2", "outlier")]
-    assert listed(None) == [("0", "torn"), ("3", "torn"), ("1", "torn"), *outliers]
-    assert listed(3) == [("0", "torn"), *outliers]
+    assert listed(None) == [*outliers, ("0", "torn"), ("3", "torn"), ("1", "torn")]
+    assert listed(3) == [*outliers, ("0", "torn")]
     assert listed(2) == outliers
     assert listed(1) == outliers[:1]
 
@@ -148,7 +148,7 @@ def test_no_cell_of_that_table_is_a_formula(tmp_path):
     head, *rows = csv.reader(io.StringIO((tmp_path / "x.csv").read_text(encoding="utf-8-sig"), newline=""))
     assert "'=cmd" in head
     assert {row[0] for row in rows} == {"'=HYPERLINK()"}
-    assert {row[5] for row in rows} == {"'=1+2", "'+x", "-3", "'@y"}
+    assert {row[6] for row in rows} == {"'=1+2", "'+x", "-3", "'@y"}
 
 
 @pytest.mark.slow

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
-from evlearn import belief
 from evlearn.constraints import PairwiseConstraints
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import fitted_partition, n_rows_of, partition_for, split_pipeline
+from evlearn.partition.verdict import risks
 from evlearn.preprocessing.reading import split_columns
 from evlearn.utils.files import check_folder, replacing
 from evlearn.utils.stored_values import explaining, read_json
@@ -62,14 +62,14 @@ def review(
     0.8 to 0.3
     """
     partition = _reviewed(result, X)
-    risks = _risks(partition)
-    order = np.lexsort((np.arange(len(risks)), -risks))[: _size(partition, budget)]
+    risk = risks(partition.masses, partition.focal_sets)
+    order = np.lexsort((np.arange(len(risk)), -risk))[: _size(partition, budget)]
     return Review(
         samples=order,
-        risks=risks[order],
+        risks=risk[order],
         partition=partition[order],
-        n_samples=len(risks),
-        expected_errors=float(risks.sum()),
+        n_samples=len(risk),
+        expected_errors=float(risk.sum()),
     )
 
 
@@ -85,14 +85,6 @@ def _reviewed(result: Any, X: Any) -> CredalPartition:
             f"{type(result).__name__}; fit it first, or give the samples as X."
         )
     return fitted_partition(result)
-
-
-def _risks(partition: CredalPartition) -> FloatArray:
-    """How probable it is that a sample is not in its most plausible cluster, by pignistic probabilities."""
-    labels = partition.to_hard()
-    outside = np.asarray(partition.masses[:, 0], dtype=np.float64)
-    right = belief.pignistic(partition.masses, partition.focal_sets)[np.arange(len(labels)), labels]
-    return np.clip(1 - (1 - outside) * np.where(outside < 1, right, 0), 0, 1)
 
 
 def _size(partition: CredalPartition, budget: int | float | None) -> int:
@@ -141,14 +133,15 @@ class Review:
         ----------
         X : pandas, polars or pyarrow table, dict of columns, array-like or None, default=None
             All samples, in the order of the partition, whose columns are shown too. Rows are matched by position,
-            whatever the index. A column called "sample", "cluster", "candidates" or "risk" is shown as "sample_X",
-            "cluster_X" and so on; if X has a column of that name too, with the next free number, "cluster_X2".
+            whatever the index. A column with the name of another column, such as "cluster", is shown as
+            "cluster_X"; if X has a column of that name too, with the next free number, "cluster_X2".
 
         Returns
         -------
         pandas.DataFrame
             A row for each sample, with its number, its most plausible cluster, the clusters that it may be in,
-            its risk, and its row of X. The index has the names of the samples; if the partition has none, it is
+            its risk, its doubt between clusters, its outlier score, which is the mass on the empty set, and its
+            row of X. The index has the names of the samples; if the partition has none, it is
             that of X, if X is a pandas table, and else that of rows.
         """
         import pandas as pd
@@ -159,6 +152,8 @@ class Review:
             "cluster": [names[label] for label in self.partition.to_hard()],
             "candidates": self.partition.verdict().labels(names),
             "risk": self.risks,
+            "doubt": self.partition.doubt(),
+            "outlier_score": self.partition.masses[:, 0],
         }
         index = self.partition.sample_index
         frame = pd.DataFrame(columns, index=None if index is None else pd.Index(index))

@@ -58,8 +58,9 @@ the columns of the result (--out):
   cluster     the best single label, as in k-means
   assignment  1: sure. 1|2: torn between clusters 1 and 2. any: all clusters are possible. outlier: none is.
               unknown: the row has a missing value, and the model accepts none
-  doubt       1 minus the belief in that cluster, from 0 to 1: sort by it to see likely errors first, but look at
-              outliers too, whose doubt may be 0
+  doubt       doubt between clusters: 1 minus the belief in the best one, from 0 to 1. It may be 0 for outliers
+  outlier_score
+              the mass on "no cluster", from 0 to 1: the row is an outlier from 0.5 on
   mass_...    masses: how one unit of belief is divided among sets of clusters. mass_none is "no cluster",
               mass_1_2 is "1 or 2, unknown which", mass_any is "any cluster"
   --notation sets writes these as in the papers: {1,2}, ∅ and Ω

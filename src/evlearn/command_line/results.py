@@ -58,7 +58,7 @@ UNKNOWN = "unknown"
 def _plain_columns(columns: dict[str, Any], partition: CredalPartition, level: float) -> dict[str, Any]:
     """The same with names that spreadsheets and databases take: mass_0_1 for {0,1}, and 0|1 for torn samples."""
     sets, frame = partition.focal_sets, partition.focal_sets.frame
-    found = {name: columns[name] for name in ("cluster", "assignment", "doubt")}
+    found = {name: columns[name] for name in ("cluster", "assignment", "doubt", "outlier_score")}
     found["assignment"] = _plain_assignments(partition.verdict(level).candidates, frame)
     for k, members in enumerate(sets.membership):
         named = "none" if not members.any() else "any" if members.all() else "_".join(_members(members, frame))

@@ -81,7 +81,8 @@ class Explanation:
         -------
         pandas.DataFrame or polars.DataFrame
             Of clusters: the attributes of `Difference`, beside the name of the cluster. Of samples: the name and
-            the position, whether it is torn or an outlier, the clusters that it may be in, the doubt, and why.
+            the position, whether it is torn or an outlier, the clusters that it may be in, the doubt, the outlier
+            score, and why.
         """
         check_choice("of", of, ("clusters", "samples"))
         check_choice("library", library, ("pandas", "polars"))
@@ -107,6 +108,7 @@ class Explanation:
             "verdict": ["torn" if one.clusters else "outlier" for one in found],
             "candidates": [" or ".join(one.clusters) for one in found],
             "doubt": [one.doubt for one in found],
+            "outlier_score": [float(self.partition.masses[one.position, 0]) for one in found],
             "why": [one.text for one in found],
         }
 

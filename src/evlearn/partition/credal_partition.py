@@ -723,17 +723,19 @@ class CredalPartition:
         -------
         dict from str to ndarray
             ``cluster`` is the most plausible cluster, ``assignment`` the clusters that the sample may belong to
-            (``outlier`` if there are none), ``doubt`` the doubt about the cluster, and then there are the masses
-            of each focal set.
+            (``outlier`` if there are none), ``doubt`` the doubt between clusters, see `doubt`, and
+            ``outlier_score`` the mass on the empty set: from 0.5 on, the sample is an outlier. The masses of all
+            focal sets follow.
         """
         clusters = self.to_hard()
         named = np.array(self.focal_sets.names, dtype=object)[clusters] if self.focal_sets.names else clusters
         assignment = self.verdict(level).labels(self.focal_sets.names)
         columns: dict[str, Any] = {"cluster": named, "assignment": assignment, "doubt": self.doubt()}
+        columns["outlier_score"] = self.masses[:, 0]
         return columns | {name: self.masses[:, k] for k, name in enumerate(self.focal_sets.labels)}
 
     def to_frame(self, library: Literal["pandas", "polars"] = "pandas", *, level: float = SURE_LEVEL) -> Any:
-        """The partition as a data frame: cluster, assignment, doubt, and the mass of each set.
+        """Return the partition as a data frame: cluster, assignment, doubt, outlier score, and all masses.
 
         Parameters
         ----------

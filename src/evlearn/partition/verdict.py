@@ -107,6 +107,21 @@ def doubts(masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
     return np.clip(result, 0, 1)
 
 
+def risks(masses: FloatArray, focal_sets: FocalSets) -> FloatArray:
+    """Return the probability that each sample is not in its most plausible cluster; 1 if all mass is empty.
+
+    Probabilities are pignistic, and mass on the empty set counts as an error. So outliers have a large risk, even
+    if their doubt is 0.
+    """
+    result = np.empty(len(masses))
+    for block in row_blocks(len(masses), max(1, _BLOCK_NUMBERS // len(focal_sets))):
+        best = belief.contour(masses[block], focal_sets).argmax(axis=1)
+        outside = np.asarray(masses[block, 0], dtype=np.float64)
+        right = belief.pignistic(masses[block], focal_sets)[np.arange(len(best)), best]
+        result[block] = 1 - (1 - outside) * np.where(outside < 1, right, 0)
+    return np.clip(result, 0, 1)
+
+
 def level_for(doubt: FloatArray, share: float) -> float:
     """The level at which about a share of the samples is torn."""
     check_real("share", share, 0, 1)
