@@ -1,5 +1,7 @@
 """The command `evlearn` on tables as people have them: categories, dates, gaps; and a row for every row."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +13,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import evlearn
 from evlearn.cluster import CCM, CECM
-from evlearn.command_line import main
+from evlearn.command_line import commands, main, tables
 from evlearn.constraints import PairwiseConstraints
+from evlearn.model_selection import ParameterSelection
 from evlearn.preprocessing import TableEncoder
 
 N_ODD = 40
@@ -179,6 +182,56 @@ def test_the_number_of_clusters_is_found_if_nobody_knows_it(folder, capsys):
     captured = capsys.readouterr()
     assert "300 samples, 3 clusters" in captured.out
     assert "evlearn: 3 clusters, with" in captured.err
+
+
+def decide_on(monkeypatch, votes):
+    """Let --n-clusters auto find votes for 2, 3 and 4 clusters."""
+    curves = np.eye(3)[np.repeat(np.arange(3), votes)] if sum(votes) else np.full((2, 3), np.nan)
+    selection = ParameterSelection("n_clusters", np.arange(2, 5), curves, "share of votes", "largest")
+    monkeypatch.setattr(commands, "select_n_clusters", lambda *_, **__: selection)
+
+
+def test_a_weak_vote_is_the_first_line_of_the_result_the_report_and_of_predictions(folder, capsys, monkeypatch):
+    pd.DataFrame(load_iris().data, columns=list("abcd")).to_csv("iris.csv", index=False)
+    decide_on(monkeypatch, [7, 8, 5])
+    options = ["--n-clusters", "auto", "--model", "model.json", "--report", "report.html"]
+    assert run("cluster", "iris.csv", *options) == 0
+    expected = "Warning: The number of clusters is uncertain: 3 got 40 %, 2 got 35 %, 4 got 25 % of the votes."
+    assert capsys.readouterr().out.startswith(expected)
+    assert expected in (folder / "report.html").read_text(encoding="utf-8").replace("&nbsp;", " ")
+    assert run("predict", "model.json", "iris.csv", "--out", "result.csv") == 0
+    lines = capsys.readouterr().err.splitlines()
+    place = lines.index("150 samples, 3 clusters")
+    assert lines[place - 1].startswith(expected)
+    decide_on(monkeypatch, [1, 9, 0])
+    assert run("cluster", "iris.csv", *options) == 0
+    assert capsys.readouterr().out.startswith("150 samples, 3 clusters")
+
+
+def test_no_vote_at_all_asks_for_a_number(folder, capsys, monkeypatch):
+    pd.DataFrame(load_iris().data, columns=list("abcd")).to_csv("iris.csv", index=False)
+    decide_on(monkeypatch, [0, 0, 0])
+    assert run("cluster", "iris.csv", "--n-clusters", "auto") == 1
+    assert "--n-clusters auto: no subsample of the rows supports a number" in capsys.readouterr().err
+
+
+def test_a_collapse_is_said_once_and_first(folder, capsys):
+    (folder / "few.csv").write_text("a,b\n0,0\n1,1\n5,5\n")
+    assert run("cluster", "few.csv", "-k", 3, "--as-is") == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("Warning: n_samples=3 is not more than n_clusters=3")
+    assert "n_samples=3" not in captured.err
+
+
+def test_one_cluster_with_nearly_all_rows_is_the_first_line_though_rows_come_in_parts(folder, capsys, monkeypatch):
+    monkeypatch.setattr(tables, "_CHUNK_ROWS", 100)
+    random = np.random.default_rng(0)
+    X = np.concatenate([random.normal(size=(970, 2)), random.normal(30, size=(30, 2))])
+    pd.DataFrame(X, columns=["a", "b"]).to_csv("table.csv", index=False)
+    assert run("cluster", "table.csv", "-k", 2, "--as-is") == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert re.match(r"Warning: Cluster \d contains 9\d\d of (1,000|99\d) samples \(97\.\d %\)", first)
+    assert "If this is unexpected, check the data" in first
 
 
 def test_constraints_come_from_a_file_by_name_or_by_number(folder, capsys):

@@ -329,6 +329,31 @@ def test_samples_that_choose_nothing_count_against_the_suggestion():
     np.testing.assert_array_equal(nothing.curve, [0, 0, 0])
 
 
+def voted(*votes, name="n_clusters"):
+    """Return a selection with these numbers of votes for 2, 3, ..., and the last one for none of them."""
+    places = np.repeat(np.arange(len(votes)), votes)
+    curves = np.where((places < len(votes) - 1)[:, None], places[:, None] == np.arange(len(votes) - 1), np.nan)
+    return ParameterSelection(name, np.arange(2, len(votes) + 1), curves, "share of votes", "largest")
+
+
+def test_a_weak_vote_is_the_first_line_of_the_text():
+    # Job 1 of a reviewer: 4 clusters with 0.325 of the votes, where there are 5.
+    weak = voted(2, 1, 13, 4, 20)
+    assert str(weak).splitlines()[0] == (
+        "Warning: The number of clusters is uncertain: 4 got 32 %, 5 got 10 %, 2 got 5 % of the votes. Compare "
+        "the results of these values, and choose one by what you know about the data."
+    )
+    assert voted(1, 23, 16).problems[0].startswith("The number of clusters is uncertain: 3 got 57 %, 2 got 2 % of")
+    assert "3 got 40 % of the votes. Compare it with other values, and choose" in voted(0, 4, 6).problems[0]
+    assert voted(1, 2, 2, name="q").problems[0].startswith("The choice of q is uncertain: 3 got 40 %, 2 got 20 %")
+    assert voted(0, 0, 5).problems == (
+        "The number of clusters is unknown: no subsample chose one. Try other values, or choose one yourself.",
+    )
+    strong = voted(3, 6, 1)
+    assert strong.problems == ()
+    assert str(strong).split()[0] == "n_clusters"
+
+
 def test_a_method_that_finds_none_of_the_numbers_lowers_every_share():
     # Six clusters in a row of which the two voters are asked whether they are two or three.
     X = np.random.default_rng(0).normal(size=(180, 2)) * 0.1 + np.repeat(np.arange(6), 30)[:, None]

@@ -22,6 +22,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import ECM, EVCLUS, RECM
 from evlearn.datasets import load_butterfly
 from evlearn.explain.plain import number
+from evlearn.partition.credal_partition import with_problems
 from evlearn.reporting.objects import Objects
 from evlearn.reporting.report import write_report
 
@@ -159,6 +160,18 @@ def test_the_summary_counts_in_sentences(tmp_path):
     assert "Of 8 samples, 5 (62&nbsp;%) clearly belong to one of 3 clusters" in text
     assert "3 (38&nbsp;%) are torn: 2 between clusters 0 and 2; 1 between all clusters." in text
     assert "None is an outlier." in text
+
+
+def test_problems_of_the_fit_come_before_everything_else(tmp_path):
+    problem = "The number of clusters is uncertain: 2 got 35 % of the votes."
+    partition = with_problems(CredalPartition.from_hard(np.arange(300) > 298), (problem,))
+    path = evlearn.report(partition, np.zeros((300, 1)), tmp_path / "x.html")
+    reader = Reader(path.read_text(encoding="utf-8"))
+    made, largest, fit, heading = [text for text in reader.texts if text.strip()][1:5]
+    assert made.startswith("300 samples")
+    assert largest.startswith("Warning: Cluster 0 contains 299 of 300 samples (99.7 %). If this is unexpected")
+    assert fit == f"Warning: {problem}"
+    assert heading == "In short"
 
 
 def test_outliers_are_listed(tmp_path):

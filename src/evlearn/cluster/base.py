@@ -1,5 +1,6 @@
 """What all evidential clusterers share: predictions as views of one credal partition."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from evlearn.cluster.gaps import Assign, masses_with_gaps
 from evlearn.exceptions import ScaleWarning
 from evlearn.mixture.gaps import Gaps, gaps_of
 from evlearn.partition import SURE_LEVEL, CredalPartition
+from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import digest_of_data, with_names_of
 from evlearn.preprocessing.description import plain
 from evlearn.utils.callbacks import CallbackSupportMixin
@@ -41,6 +43,9 @@ class EvidentialClusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
 
     #: True after a fit to at most as many samples as clusters: no sample is sure then.
     _lacks_evidence = False
+
+    #: Sentences on what is wrong with the fit, for the summaries of its results.
+    _problems: tuple[str, ...] = ()
 
     #: Whether `predict_mass` says of training samples what `fit` said: then nobody need know them again.
     _predicts_its_fit = False
@@ -169,12 +174,20 @@ class EvidentialClusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
         if lacks_evidence(n_samples, n_clusters):
             self._lacks_evidence = True
 
+    def _note_problems(self, problems: tuple[str, ...]) -> None:
+        """Keep the problems of a fit for its results; an ordinary fit has no such attribute of its own."""
+        self.__dict__.pop("_problems", None)
+        if problems:
+            self._problems = problems
+        if "credal_partition_" in self.__dict__:
+            self.credal_partition_ = with_problems(self.credal_partition_, problems)
+
     def _supported(self, partition: CredalPartition) -> CredalPartition:
-        """Return the partition, or one of doubt if the fit lacks evidence."""
-        if not self._lacks_evidence:
-            return partition
-        masses = without_evidence(partition.masses, partition.focal_sets)
-        return CredalPartition(masses, partition.focal_sets, partition.sample_names, validate=False)
+        """Return the partition, or one of doubt if the fit lacks evidence; with the problems of the fit."""
+        if self._lacks_evidence:
+            masses = without_evidence(partition.masses, partition.focal_sets)
+            partition = CredalPartition(masses, partition.focal_sets, partition.sample_names, validate=False)
+        return with_problems(partition, self._problems)
 
     def _publish(self, partition: CredalPartition) -> None:
         partition = self._supported(partition)
@@ -234,6 +247,11 @@ def _warn_of_scales(X: Any, names: Any, who: str) -> None:
 def _spread(column: FloatArray) -> float:
     there = column[np.isfinite(column)]
     return float(there.std()) if len(there) else 0.0
+
+
+def add_problems(estimator: Any, problems: Iterable[str]) -> None:
+    """Put sentences before the problems that a fitted clusterer has recorded."""
+    estimator._note_problems((*problems, *estimator._problems))
 
 
 def without_files(estimator: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from evlearn.belief import FocalSets
+from evlearn.partition.summary import ADVICE_ON_SIZES, dominant_cluster
 from evlearn.utils.convergence import warn_of_collapse
 from evlearn.utils.typing import FloatArray, IntArray
 
@@ -89,7 +90,10 @@ def warn_of_one_cloud(n_clusters: int) -> None:
 
 
 def warn_of_small_clusters(labels: IntArray, n_clusters: int) -> None:
-    """Warn of clusters that nobody, or a single sample, belongs to."""
+    """Warn of clusters that contain no sample or a single one.
+
+    If another cluster contains nearly all samples, fewer clusters do not help: extreme values are the usual cause.
+    """
     if len(labels) < _MANY_EACH * n_clusters or n_clusters == 1:
         return
     sizes = np.bincount(labels, minlength=n_clusters)
@@ -97,7 +101,7 @@ def warn_of_small_clusters(labels: IntArray, n_clusters: int) -> None:
     if len(small):
         which = ", ".join(f"{k} ({'one sample' if sizes[k] else 'empty'})" for k in small[:5])
         more = f" and {len(small) - 5} more" if len(small) > 5 else ""
-        warn_of_collapse(
-            f"of {n_clusters} clusters, some hold one sample or none: {which}{more}",
-            "Use fewer clusters, or look at these samples: they may be outliers.",
-        )
+        advice = "Use fewer clusters, or look at these samples: they may be outliers."
+        if dominant_cluster(sizes, len(labels)) is not None:
+            advice = ADVICE_ON_SIZES
+        warn_of_collapse(f"of {n_clusters} clusters, some hold one sample or none: {which}{more}", advice)

@@ -22,6 +22,7 @@ from evlearn.cluster.collapse import without_evidence
 from evlearn.cluster.focal_families import refuse_too_many_sets
 from evlearn.cluster.gaps import GapModel
 from evlearn.partition import SURE_LEVEL, CredalPartition, Verdict
+from evlearn.partition.credal_partition import with_problems
 from evlearn.partition.estimators import with_names_of
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.files import naming, same_file
@@ -326,7 +327,7 @@ class RowwiseClusterer(EvidentialClusterer):
         if not isinstance(masses, np.ndarray):  # a folder, or what Dask has not computed yet
             return masses
         names = rows.keys.names() if out is None and rows.keys is not None else None
-        return CredalPartition(masses, model.focal_sets, names, validate=False)
+        return with_problems(CredalPartition(masses, model.focal_sets, names, validate=False), self._problems)
 
     def _model_for(self, rows: Rows | Numbers) -> Any:
         """The model; for rows with gaps the one that knows what to make of these."""

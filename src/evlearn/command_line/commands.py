@@ -9,6 +9,7 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,14 @@ from sklearn.utils import get_tags
 from evlearn.belief.notation import written
 from evlearn.blocks import open_rows
 from evlearn.cluster import BPEC, CCM, CECM, ECM, EVCLUS, RECM
+from evlearn.cluster.base import add_problems
 from evlearn.command_line.judging import described, first_step, fitted_cells, judge, names_of, takes_text
 from evlearn.command_line.pairs import read_constraints
 from evlearn.command_line.progress import Progress
 from evlearn.command_line.results import Form, check_distinct, check_output, open_writer
 from evlearn.command_line.sample import Sample
 from evlearn.command_line.tables import CellType, Chunk, NotNumbersError, Table, open_table
+from evlearn.exceptions import CollapseWarning
 from evlearn.model_files import load_model, save_model
 from evlearn.model_selection import select_n_clusters
 from evlearn.partition import SURE_LEVEL, CredalPartition, PartitionSummary
@@ -70,8 +73,9 @@ def cluster(options: Namespace) -> int:
 
     drop = options.drop_missing and not precomputed
     usable = _Usable(table, encoder, drop=drop, gaps=bool(get_tags(estimator).input_tags.allow_nan))
-    _choose_number(estimator, options, usable, chunks, progress)
+    problems = _choose_number(estimator, options, usable, chunks, progress)
     early = _fit(estimator, usable, chunks, options, progress)
+    add_problems(estimator, problems)
     if table.has_names and not precomputed and encoder is None:
         estimator.feature_names_in_ = np.array(columns, dtype=object)
     model = estimator if encoder is None else Pipeline([("table", encoder), ("cluster", estimator)])
@@ -352,16 +356,21 @@ class _Usable:
 
 def _choose_number(
     estimator: Any, options: Namespace, usable: _Usable, chunks: Callable[[], Iterator[Chunk]], progress: Progress
-) -> None:
-    """Find the number of clusters, if that is asked for, and set it."""
+) -> tuple[str, ...]:
+    """Select the number of clusters, if it is "auto", and return what is wrong with the choice, if anything."""
     if options.n_clusters != "auto" or options.method == "bpec":
-        return
+        return ()
     with _gathered(usable.features(chunks())) as data:
         rows = np.nan_to_num(np.asarray(data.take(np.arange(len(data))) if hasattr(data, "map") else data))
     selection = select_n_clusters(estimator, rows, random_state=options.seed, n_jobs=options.jobs)
+    if selection.best is None:
+        raise ValueError(
+            "--n-clusters auto: no subsample of the rows supports a number from 2 to 10; give one yourself."
+        )
     estimator.set_params(n_clusters=int(selection.best))
     share = f"{100 * selection.confidence:.0f} % of the votes"
     progress.say(f"evlearn: {selection.best} clusters, with {share}; choose another number with --n-clusters")
+    return selection.problems
 
 
 def _fit(
@@ -380,6 +389,8 @@ def _fit(
         with progress.listening():
             estimator.fit(data, **given)
     for complaint in complaints:
+        if issubclass(complaint.category, CollapseWarning) and estimator._problems:
+            continue  # the first lines of the summary
         progress.say(f"evlearn: {complaint.message}")
     return any(issubclass(one.category, ConvergenceWarning) for one in complaints)
 
@@ -443,6 +454,8 @@ class _Told:
         self._progress.clear()
         if not n_rows:
             raise ValueError(f"{self._table.path.name} has no rows.")
+        if summary is not None:
+            summary = replace(summary, is_subset=False)  # these are all rows, though they came in parts
         if (options.report or options.review) and summary is not None:
             self._report(sample, summary)
         missing = (

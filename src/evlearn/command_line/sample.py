@@ -4,6 +4,7 @@ import numpy as np
 
 from evlearn.command_line.tables import Chunk
 from evlearn.partition import CredalPartition
+from evlearn.partition.credal_partition import with_problems
 from evlearn.utils.typing import FloatArray
 
 
@@ -34,7 +35,8 @@ class Sample:
         if not partitions:
             return chunk, None
         masses = np.concatenate([one.masses for one in partitions])
-        return chunk, CredalPartition(masses[kept], partitions[0].focal_sets, validate=False)
+        partition = CredalPartition(masses[kept], partitions[0].focal_sets, validate=False)
+        return chunk, with_problems(partition, partitions[0].problems)
 
     def _kept(self) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
         """The rows with the smallest keys."""

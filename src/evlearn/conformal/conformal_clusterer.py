@@ -201,7 +201,7 @@ class ConformalClusterer(EvidentialClusterer):
             on sets of the 3 most plausible ones, and on all.
         """
         partition = CredalPartition.from_possibilistic(shortened(self._plausible(X)))
-        return with_names_of(X, _onto(self.focal_sets_, partition))
+        return with_names_of(X, self._supported(_onto(self.focal_sets_, partition)))
 
     def predict(self, X: ArrayLike) -> IntArray:
         """The best cluster of each sample, also of outliers.

@@ -48,6 +48,7 @@ from evlearn.utils.stored_values import (
     number,
     optional,
     quadratic_forms,
+    sentences,
     shortened,
     text,
     whole,
@@ -386,7 +387,7 @@ def _clusterer(
         if gaps is not None:
             check_features(estimator, len(gaps.centre))
 
-    known = others | {"_gaps": optional(instance(Gaps)), "_lacks_evidence": flag}
+    known = others | {"_gaps": optional(instance(Gaps)), "_lacks_evidence": flag, "_problems": sentences}
     all_required = _CLUSTERER | {"_model": instance(*model)} | required
     return Contents(estimator, all_required, known, agree_on_all, omitted=_OF_THE_DATA)
 

@@ -23,7 +23,7 @@ from evlearn.neural import NNEVCLUS
 from evlearn.neural.model import NeuralModel
 from evlearn.neural.network import EvidentialNetwork, layers
 from evlearn.neural.reading import Reader
-from evlearn.utils.stored_values import array, check_length, flag, instance, number, optional
+from evlearn.utils.stored_values import array, check_length, flag, instance, number, optional, sentences
 
 
 def _told_by_network(network: EvidentialNetwork) -> dict[str, Any]:
@@ -118,7 +118,7 @@ PARTS = [
 NEURAL = Contents(
     NNEVCLUS,
     N_FEATURES | {"focal_sets_": instance(FocalSets), "_model": instance(NeuralModel)},
-    DESCENT | {"d0_": POSITIVE, "_lacks_evidence": flag},
+    DESCENT | {"d0_": POSITIVE, "_lacks_evidence": flag, "_problems": sentences},
     _agree,
     made=_make,
 )

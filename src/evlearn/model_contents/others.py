@@ -46,7 +46,18 @@ from evlearn.model_contents.contents import (
 )
 from evlearn.partition import CredalPartition
 from evlearn.partition.estimators import predicted_partition, predicts_masses, split_pipeline
-from evlearn.utils.stored_values import Check, array, check_length, flag, instance, number, optional, text, whole
+from evlearn.utils.stored_values import (
+    Check,
+    array,
+    check_length,
+    flag,
+    instance,
+    number,
+    optional,
+    sentences,
+    text,
+    whole,
+)
 
 _SETS = instance(FocalSets)
 _UNITS = array(1, low=1e-300)
@@ -427,7 +438,7 @@ OTHERS = (
     Contents(
         CredalEnsemble,
         N_FEATURES | {"focal_sets_": _SETS, "_model": instance(EnsembleModel)},
-        DESCENT | {"n_clusters_": whole(1), "_lacks_evidence": flag},
+        DESCENT | {"n_clusters_": whole(1), "_lacks_evidence": flag, "_problems": sentences},
         _agree_on_members,
         nested=frozenset({"clusterers"}),
         made=_make_ensemble,
@@ -442,7 +453,7 @@ OTHERS = (
             "_remoteness": instance(Remoteness),
             "n_clusters_": whole(1),
         },
-        FEATURE_NAMES | {"n_calibration_": whole(1), "coverage_": optional(number(0, 1))},
+        FEATURE_NAMES | {"n_calibration_": whole(1), "coverage_": optional(number(0, 1)), "_problems": sentences},
         _agree_on_sets,
         nested=frozenset({"estimator"}),
         made=_make_conformal,

@@ -8,10 +8,14 @@ from numpy.typing import NDArray
 
 from evlearn.utils.typing import FloatArray, IntArray
 
+#: Values that are named beside the best one if the vote is weak.
+_RIVALS = 2
 #: What estimators call their number of clusters.
 NUMBERS = ("n_clusters", "n_components")
 #: The criterion of curves that are one for what a subsample chose, and zero elsewhere.
 VOTES = "share of votes"
+#: With a smaller share of the votes, most suggested numbers of clusters are wrong (see the guide).
+WEAK_VOTE = 0.6
 #: Which place of a curve is suggested.
 Rule: TypeAlias = Literal["smallest", "largest", "last_largest", "elbow"]
 RULES = get_args(Rule)
@@ -76,6 +80,25 @@ class ParameterSelection:
         return float(self.shares.max())
 
     @property
+    def problems(self) -> tuple[str, ...]:
+        """A sentence on a weak vote, if fewer than 60 % of the subsamples chose the best value."""
+        if self.confidence >= WEAK_VOTE:
+            return ()
+        what = "number of clusters" if self.name in NUMBERS else f"choice of {self.name}"
+        if self.best is None:
+            return (f"The {what} is unknown: no subsample chose one. Try other values, or choose one yourself.",)
+        order = np.argsort(-self.votes, kind="stable")
+        rivals = [place for place in order[1:] if self.votes[place] > 0][:_RIVALS]
+        shares = [
+            f"{self.values[place]:.6g} got {100 * self.shares[place]:.0f} %" for place in (order[0], *rivals)
+        ]
+        advice = "Compare the results of these values" if rivals else "Compare it with other values"
+        return (
+            f"The {what} is uncertain: {', '.join(shares)} of the votes. {advice}, and choose one by what you "
+            "know about the data.",
+        )
+
+    @property
     def curve(self) -> FloatArray:
         """The mean of the curves; of votes, the share of all that were given."""
         return _mean(self._counted)
@@ -95,7 +118,8 @@ class ParameterSelection:
         # Votes are all or nothing: their spread says no more than their share.
         spreads = [f" ± {spread:.2g}" if self._has_spread else "" for spread in self.spread]
         said = [f"{mean:.4g}{spread}" for mean, spread in zip(self.curve, spreads, strict=True)]
-        rows = [f"{self.name:>12}   {self.criterion:>24}   chosen by"]
+        rows = [f"Warning: {problem}" for problem in self.problems]
+        rows += [f"{self.name:>12}   {self.criterion:>24}   chosen by"]
         for value, text, votes in zip(self.values, said, self.votes, strict=True):
             mark = "   <- suggested" if value == self.best else ""
             rows.append(f"{value:>12.6g}   {text:>24}   {votes} of {len(self.curves)}{mark}")

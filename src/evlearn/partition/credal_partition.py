@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar
@@ -25,6 +26,8 @@ from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 _PAIRS_PER_BLOCK = 1 << 21
 #: What `CredalPartition.decide` answers besides the number of a cluster.
 REFUSED, UNKNOWN = -1, -2
+#: What partitions made from another one, and copies, have in common with it.
+_INHERITED = ("_noun", "_problems", "_is_subset")
 _Result = TypeVar("_Result")
 
 
@@ -71,6 +74,8 @@ class CredalPartition:
     focal_sets: FocalSets
     _index: Any
     _noun: Literal["cluster", "class"]
+    _problems: tuple[str, ...]
+    _is_subset: bool
 
     def __init__(
         self,
@@ -91,6 +96,7 @@ class CredalPartition:
         if index is not None and len(index) != len(values):
             raise ValueError(f"sample_names has {len(index)} names but there are {len(values)} samples.")
         self.__dict__.update(masses=values, focal_sets=focal_sets, _index=index, _noun="cluster")
+        self.__dict__.update(_problems=(), _is_subset=False)
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"a CredalPartition does not change; {name} cannot be set. Make another one.")
@@ -100,13 +106,19 @@ class CredalPartition:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through __init__, so that a copy does not change either.
-        return type(self), (self.masses, self.focal_sets, self._index, False), {"_noun": self._noun}
+        state = {name: self.__dict__[name] for name in _INHERITED}
+        return type(self), (self.masses, self.focal_sets, self._index, False), state
 
     @cached_property
     def sample_names(self) -> tuple[str, ...] | None:
         """The names of the samples, or None where they are only numbered."""
         # Made when they are asked for: of many rows, text takes longer than their masses.
         return None if self._index is None else tuple(str(name) for name in self._index)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Sentences on what is wrong with the fit that the masses come from; `summary` shows them first."""
+        return self._problems
 
     @property
     def sample_index(self) -> Any:
@@ -576,7 +588,10 @@ class CredalPartition:
         return belief.nonspecificity(self.masses, self.focal_sets)
 
     def summary(self, level: float = SURE_LEVEL) -> PartitionSummary:
-        """How many samples are sure, torn between which clusters, and outliers.
+        """Count the samples that are sure, torn between clusters, or outliers.
+
+        The first lines of the text are warnings, if the fit reported problems or one cluster contains nearly all
+        samples.
 
         Parameters
         ----------
@@ -588,7 +603,8 @@ class CredalPartition:
         PartitionSummary
             Counts that print as text.
         """
-        return summarize(self.verdict(level), self.focal_sets, self.nonspecificity(), self._noun)
+        summary = summarize(self.verdict(level), self.focal_sets, self.nonspecificity(), self._noun)
+        return replace(summary, fit_problems=self._problems, is_subset=self._is_subset)
 
     # Other partitions made from this one
 
@@ -661,12 +677,14 @@ class CredalPartition:
         rows = np.atleast_2d(self.masses[objects])
         if len(rows) == 0:
             raise IndexError("no sample is chosen; a partition has at least one.")
-        return self._like(rows, self.focal_sets, self._names_of(objects))
+        other = self._like(rows, self.focal_sets, self._names_of(objects))
+        other.__dict__["_is_subset"] |= len(rows) != self.n_samples
+        return other
 
     def _like(self, masses: FloatArray, focal_sets: FocalSets, sample_names: Any) -> CredalPartition:
-        """Another partition, of clusters or classes as this one."""
+        """Return another partition, of clusters or classes as this one, with the same problems of the fit."""
         other = CredalPartition(masses, focal_sets, sample_names, validate=False)
-        other.__dict__["_noun"] = self._noun
+        other.__dict__.update({name: self.__dict__[name] for name in _INHERITED})
         return other
 
     def _names_of(self, objects: Any) -> Any:
@@ -686,7 +704,7 @@ class CredalPartition:
             Ends in ``.npz`` (compact, can be read as a memory map) or ``.json`` (readable by anything).
         """
         names = None if self.sample_names is None else list(self.sample_names)
-        storage.write(Path(path), storage.Stored(self.masses, self.focal_sets, names))
+        storage.write(Path(path), storage.Stored(self.masses, self.focal_sets, names, self._problems))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> CredalPartition:
@@ -707,7 +725,7 @@ class CredalPartition:
         stored = storage.read(Path(path), mmap)
         names = None if stored.sample_names is None else tuple(stored.sample_names)
         try:
-            return cls(stored.masses, stored.focal_sets, names)
+            return with_problems(cls(stored.masses, stored.focal_sets, names), stored.problems)
         except ValueError as error:
             raise ValueError(f"{Path(path).name} does not hold a credal partition: {error}") from error
 
@@ -832,4 +850,13 @@ def of_classes(partition: CredalPartition) -> CredalPartition:
     """The same, whose text speaks of classes, as classifiers do."""
     other = partition[:]
     other.__dict__["_noun"] = "class"
+    return other
+
+
+def with_problems(partition: CredalPartition, problems: tuple[str, ...]) -> CredalPartition:
+    """Return the same partition with these sentences on the fit, instead of its own."""
+    if partition.problems == problems:
+        return partition
+    other = partition[:]
+    other.__dict__["_problems"] = problems
     return other

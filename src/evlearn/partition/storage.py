@@ -19,11 +19,20 @@ from evlearn.belief import FocalSets
 from evlearn.utils.archives import header_array, read_archive, write_archive
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.files import replacing
-from evlearn.utils.stored_values import check_keys, check_names, explaining, read_json, shortened, table_of
+from evlearn.utils.stored_values import (
+    check_keys,
+    check_names,
+    explaining,
+    read_json,
+    sentences,
+    shortened,
+    table_of,
+)
 from evlearn.utils.typing import FloatArray
 
 SCHEMA = "evlearn.CredalPartition"
 VERSION = 1
+_PROBLEMS = "problems"  # is absent unless there are some
 _HEADER = ("schema", "version", "dtype", "frame_size", "cluster_names", "object_names")
 # What a few characters may ask for: clusters that no set names, and entries of the membership table.
 _CLUSTERS = 10_000
@@ -41,11 +50,14 @@ class Stored(NamedTuple):
         The focal sets, with the names of the clusters.
     sample_names : list of str or None
         The names of the samples.
+    problems : tuple of str, default=()
+        Sentences on what is wrong with the fit.
     """
 
     masses: FloatArray
     focal_sets: FocalSets
     sample_names: list[str] | None
+    problems: tuple[str, ...] = ()
 
 
 def write(path: Path, stored: Stored) -> None:
@@ -111,7 +123,7 @@ def _format(path: Path) -> str:
 
 def _header(stored: Stored) -> dict[str, Any]:
     names = stored.focal_sets.names
-    return {
+    header = {
         "schema": SCHEMA,
         "version": VERSION,
         "dtype": stored.masses.dtype.name,
@@ -119,6 +131,7 @@ def _header(stored: Stored) -> dict[str, Any]:
         "cluster_names": None if names is None else list(names),
         "object_names": None if stored.sample_names is None else list(stored.sample_names),
     }
+    return header | ({_PROBLEMS: list(stored.problems)} if stored.problems else {})
 
 
 def _write_json(file: IO[bytes], stored: Stored) -> None:
@@ -147,7 +160,7 @@ def _read_json(path: Path) -> Stored:
         masses = table_of("masses", document["masses"], len(sets))
         focal_sets = read_focal_sets(sets, frame, brought=masses.size)
         with np.errstate(over="ignore"):  # becomes infinite, and is no mass
-            return Stored(masses.astype(dtype), focal_sets, header["object_names"])
+            return Stored(masses.astype(dtype), focal_sets, header["object_names"], _problems(header))
 
 
 def _read_npz(path: Path, mmap: bool) -> Stored:
@@ -167,7 +180,7 @@ def _read_npz(path: Path, mmap: bool) -> Stored:
         focal_sets = _ordered(membership, header["cluster_names"] or header["frame_size"])
         if masses.shape[1] != len(focal_sets):
             raise ValueError(f"masses of shape {masses.shape} do not fit {len(focal_sets)} focal sets")
-        return Stored(masses, focal_sets, header["object_names"])
+        return Stored(masses, focal_sets, header["object_names"], _problems(header))
 
 
 def _explaining(path: Path) -> AbstractContextManager[None]:
@@ -182,7 +195,8 @@ def _check_header(header: Any, *others: str) -> dict[str, Any]:
             f"it has schema version {shortened(header.get('version'))} and this release of evlearn reads "
             f"version {VERSION}"
         )
-    check_keys("the file", header, (*_HEADER, *others))
+    check_keys("the file", header, (*_HEADER, *others), (_PROBLEMS,))
+    sentences(_PROBLEMS, header.get(_PROBLEMS, []))
     size = header["frame_size"]
     if type(size) is not int or size < 1:
         raise ValueError(f"frame_size must be a positive number, got {shortened(size)}")
@@ -192,6 +206,10 @@ def _check_header(header: Any, *others: str) -> dict[str, Any]:
     if header["cluster_names"] is not None and len(header["cluster_names"]) != size:
         raise ValueError(f"there are {len(header['cluster_names'])} cluster_names for {shortened(size)} clusters")
     return header
+
+
+def _problems(header: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(header.get(_PROBLEMS, ()))
 
 
 def _check_dtype(name: Any) -> "np.dtype[np.float32] | np.dtype[np.float64]":

@@ -2,6 +2,7 @@
 
 import html
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,15 +11,25 @@ import numpy as np
 from evlearn.belief import FocalSets
 from evlearn.belief.notation import FRAME_LABEL, label, written
 from evlearn.partition.verdict import Verdict, distinct
+from evlearn.utils.typing import IntArray
 
 _MOST_GROUPS = 8
+#: A cluster with a larger share of the samples, outliers not counted, contains nearly all of them.
+NEARLY_ALL = 0.95
+#: With fewer samples for each cluster on average, sizes of clusters say little.
+_FEWEST_EACH = 10
+#: What to do if one cluster contains nearly all samples.
+ADVICE_ON_SIZES = (
+    "If this is unexpected, check the data for wrong or extreme values: correct or remove them, or take "
+    "logarithms of skewed features, and fit again."
+)
 
 
 @dataclass(frozen=True)
 class PartitionSummary:
-    """How many samples are sure, torn between clusters, or outliers. Prints as text; summaries of parts add up.
+    """Numbers of samples that are sure, torn between clusters, or outliers. Summaries of parts add up.
 
-    The counts are those of `CredalPartition.verdict`.
+    The counts are those of `CredalPartition.verdict`. The text begins with a warning for each of the `problems`.
 
     Attributes
     ----------
@@ -38,6 +49,10 @@ class PartitionSummary:
         A sample with at least this belief in one cluster is sure.
     noun : {"cluster", "class"}, default="cluster"
         What the text calls them; classifiers say "class".
+    fit_problems : tuple of str, default=()
+        Sentences on what is wrong with the fit, see `CredalPartition.problems`.
+    is_subset : bool, default=False
+        True if the samples were selected from a larger partition, so that the sizes of clusters mean nothing.
     """
 
     n_samples: int
@@ -48,6 +63,23 @@ class PartitionSummary:
     nonspecificity: float
     level: float
     noun: Literal["cluster", "class"] = "cluster"
+    fit_problems: tuple[str, ...] = ()
+    is_subset: bool = False
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Sentences on what may be wrong: one cluster contains nearly all samples, and the problems of the fit."""
+        if self.is_subset or self.noun == "class":
+            return self.fit_problems
+        sizes, n_inside = list(self.sure.values()), self.n_samples - self.n_outliers
+        largest = dominant_cluster(sizes, n_inside)
+        if largest is None:
+            return self.fit_problems
+        share = f"{sizes[largest]:,} of {n_inside:,} samples ({_large_share(sizes[largest] / n_inside)})"
+        outliers = ", not counting outliers" if self.n_outliers else ""
+        name = written(list(self.sure)[largest])
+        fact = f"Cluster {name} contains {share}{outliers}."
+        return (f"{fact} {ADVICE_ON_SIZES}", *self.fit_problems)
 
     @property
     def n_sure(self) -> int:
@@ -76,6 +108,8 @@ class PartitionSummary:
             nonspecificity=vague / n_samples,
             level=self.level,
             noun=self.noun,
+            fit_problems=tuple(dict.fromkeys((*self.fit_problems, *other.fit_problems))),
+            is_subset=self.is_subset and other.is_subset,
         )
 
     def _size(self) -> str:
@@ -95,7 +129,7 @@ class PartitionSummary:
         return f"sure: a belief of {level_text(self.level)} or more in one {self.noun}"
 
     def __str__(self) -> str:
-        lines = [self._size()]
+        lines = [*(f"Warning: {problem}" for problem in self.problems), self._size()]
         for name, count, detail in self._rows():
             share = f"({100 * count / self.n_samples:.1f} %)"
             lines.append(f"  {name:<9}{count:>9} {share:>10}   {detail}".rstrip())
@@ -117,7 +151,8 @@ class PartitionSummary:
                 for cell in (name, f"{count} ({percent:.1f}&nbsp;%)", html.escape(detail))
             )
             rows.append(f'<tr>{cells}<td style="width:10em">{bar}</td></tr>')
-        return f"<div><strong>{self._size()}</strong><table>{''.join(rows)}</table>{self._rule()}</div>"
+        problems = "".join(f"<p><strong>Warning:</strong> {html.escape(one)}</p>" for one in self.problems)
+        return f"<div>{problems}<strong>{self._size()}</strong><table>{''.join(rows)}</table>{self._rule()}</div>"
 
 
 def summarize(
@@ -139,6 +174,22 @@ def summarize(
         level=verdict.level,
         noun=noun,
     )
+
+
+def dominant_cluster(sizes: Sequence[int] | IntArray, n_samples: int) -> int | None:
+    """Return the number of the cluster that contains nearly all samples, or None.
+
+    With a single cluster, or fewer than 10 samples for each cluster on average, there is none.
+    """
+    if len(sizes) < 2 or n_samples < _FEWEST_EACH * len(sizes):
+        return None
+    largest = int(np.argmax(sizes))
+    return largest if sizes[largest] > NEARLY_ALL * n_samples else None
+
+
+def _large_share(share: float) -> str:
+    """Return a share near 1 as a percentage that is not rounded to 100 %."""
+    return "100 %" if share == 1 else f"{min(100 * share, 99.9):.1f} %" if share <= 0.9995 else "more than 99.9 %"
 
 
 def level_text(level: float) -> str:

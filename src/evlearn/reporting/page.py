@@ -18,6 +18,7 @@ section.card h3 { margin-top: 0; }
 p { max-width: 46rem; }
 p.made, p.note { color: #5a5a5a; font-size: 0.9rem; }
 p.made { margin-top: 0; }
+p.problem { border-left: 5px solid #d55e00; background: #fdf1e7; padding: 0.5rem 0.9rem; }
 ul.facts { list-style: none; display: flex; flex-wrap: wrap; gap: 0.75rem; padding: 0; margin: 1rem 0; }
 ul.facts li { border: 1px solid #d0d0d0; border-radius: 6px; padding: 0.5rem 0.9rem; min-width: 7.5rem; }
 ul.facts strong { display: block; font-size: 1.5rem; line-height: 1.2; }

@@ -52,8 +52,9 @@ def report(
     """Write what was found about samples to one HTML file, for people who do not program.
 
     The page says how many samples are sure, torn or outliers; what makes each cluster different, in the units and
-    words of the table; which samples a person should look at, and why. A map shows them all, and an appendix has
-    what specialists ask for. The file holds everything. It opens from disk, without a network, and prints.
+    words of the table; which samples a person should look at, and why. It begins with a warning if the fit has
+    problems or one cluster contains nearly all samples. A map shows all samples, and an appendix has what
+    specialists ask for. The file holds everything. It opens from disk, without a network, and prints.
     Pictures need matplotlib, ``pip install "evidential-learn[plot]"``; without it the report has a sentence in
     their place.
 
@@ -133,6 +134,10 @@ def write_report(
 ) -> Path:
     """Write a report about samples whose masses are known already."""
     parts = [
+        *(
+            html.paragraph(f"Warning: {one}", "problem")
+            for one in objects.partition.summary(objects.level).problems
+        ),
         _summary(objects, remark),
         _clusters(objects),
         _map(objects),

@@ -1,8 +1,11 @@
 """One descent for all methods, the trace that it leaves, and how a fit ends: whole or not at all."""
 
+import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import wraps
 from threading import Event
@@ -19,6 +22,8 @@ _Self = TypeVar("_Self")
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 State = TypeVar("State")
+#: The problems of the innermost fit that keeps them.
+_PROBLEMS: ContextVar[list[str] | None] = ContextVar("problems", default=None)
 
 
 def whole_or_nothing(
@@ -27,16 +32,23 @@ def whole_or_nothing(
     """Let a method that learns leave its object as it was if it raises, whatever it has set by then.
 
     An interruption that the method answers with a result is none that it raises. Values that were learned before
-    are put back, not copied: the method makes new ones and changes none of them in place. What is told
-    meanwhile is reported in the name of its class.
+    are put back, not copied: the method makes new ones and changes none of them in place. Progress
+    meanwhile is reported in the name of its class. If the object has a method `_note_problems`, it gets the
+    warnings of `warn_of_collapse` as sentences at the end; else these belong to the fit around it.
     """
-    told = followed(fit)
+    reported = followed(fit)
 
     @wraps(fit)
     def whole(self: _Self, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         before = dict(self.__dict__)
         try:
-            return told(self, *args, **kwargs)
+            note = getattr(self, "_note_problems", None)
+            if note is None:
+                return reported(self, *args, **kwargs)
+            with recording_problems() as problems:
+                result = reported(self, *args, **kwargs)
+            note(tuple(problems))
+            return result
         except BaseException:
             self.__dict__.update(before)
             for name in self.__dict__.keys() - before.keys():
@@ -152,9 +164,39 @@ def warn_if_unfinished(trace: Trace[Any], what: str, *, max_iter: int, steps: st
         warn_caller(message, ConvergenceWarning)
 
 
+@contextmanager
+def recording_problems() -> Iterator[list[str]]:
+    """Yield a list to which `warn_of_collapse` adds its messages, as sentences, while the context is open."""
+    problems: list[str] = []
+    token = _PROBLEMS.set(problems)
+    try:
+        yield problems
+    finally:
+        _PROBLEMS.reset(token)
+
+
+@contextmanager
+def ignoring_collapse(pattern: str) -> Iterator[None]:
+    """Ignore messages of `warn_of_collapse` that match a pattern: neither warn of them nor record them."""
+    with recording_problems() as problems, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", pattern, CollapseWarning)
+        yield
+    _record(problem for problem in problems if not re.match(pattern, problem, re.IGNORECASE))
+
+
+def _record(sentences: Iterable[str]) -> None:
+    problems = _PROBLEMS.get()
+    if problems is not None:
+        problems.extend(sentences)
+
+
 def warn_of_collapse(what: str, remedy: str) -> None:
-    """Say that a fit has found less than it was asked for."""
-    warn_caller(f"{what}. {remedy}", CollapseWarning)
+    """Warn that a fit has found less than it was asked for, and record the warning as a problem of the fit."""
+    message = f"{what}. {remedy}"
+    is_word = what.split(" ", 1)[0].isalpha()  # and not the name of a parameter
+    sentence = "".join(letter if letter.isprintable() else " " for letter in message)
+    _record([sentence[0].upper() + sentence[1:] if is_word else sentence])
+    warn_caller(message, CollapseWarning)
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:

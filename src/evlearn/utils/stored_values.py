@@ -193,6 +193,14 @@ def text(*choices: str) -> Check:
     return check
 
 
+def sentences(where: str, value: Any) -> None:
+    """Check that a value is a list or tuple of lines of text."""
+    if not isinstance(value, (list, tuple)) or not all(type(one) is str for one in value):
+        raise ValueError(f"{where} must be a list of sentences, got {shortened(value)}")
+    if any(len(one.splitlines()) != 1 or not one.isprintable() for one in value):
+        raise ValueError(f"{where} must have one line of text for each sentence, got {shortened(value)}")
+
+
 def array(
     n_dimensions: int, kinds: str = "f", *, low: float = -math.inf, high: float = math.inf, finite: bool = True
 ) -> Check:

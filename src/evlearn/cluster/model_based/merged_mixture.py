@@ -1,6 +1,5 @@
 """MergedMixture: clusters of any shape, each several components of a Gaussian mixture."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -12,13 +11,12 @@ from sklearn.utils import check_random_state
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.rowwise import RowwiseClusterer
-from evlearn.exceptions import CollapseWarning
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import GaussianReplicates
 from evlearn.mixture.em import Mixture
 from evlearn.mixture.units import Units
 from evlearn.partition import CredalPartition
-from evlearn.utils.convergence import warn_of_collapse, whole_or_nothing
+from evlearn.utils.convergence import ignoring_collapse, warn_of_collapse, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import expect
 from evlearn.utils.typing import FloatArray, IntArray, RandomSeed
@@ -205,9 +203,7 @@ class MergedMixture(RowwiseClusterer):
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
-        with warnings.catch_warnings():
-            # A component of one sample is no cluster yet.
-            warnings.filterwarnings("ignore", "components .* have one sample at most", CollapseWarning)
+        with ignoring_collapse("components .* have one sample at most"):  # a component is no cluster yet
             return mixture.fit(data)
 
     def _component_numbers(self, n_samples: int) -> list[int]:

@@ -230,7 +230,7 @@ class EKNNClus(EvidentialClusterer):
         """
         check_is_fitted(self)
         masses = self._model.assign(self._read(X, reset=False), n_jobs=self.n_jobs)
-        return with_names_of(X, CredalPartition(masses, self.focal_sets_, validate=False))
+        return with_names_of(X, self._supported(CredalPartition(masses, self.focal_sets_, validate=False)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,120 @@
+"""Fits that warn of a collapse keep the warning with their results."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import evlearn
+from evlearn.cluster import CCM, ECM, EVCLUS, RECM, ECMdd, EKNNClus, MergedMixture
+from evlearn.cluster.base import add_problems
+from evlearn.cluster.collapse import warn_of_small_clusters
+from evlearn.ensemble import CredalEnsemble
+from evlearn.exceptions import CollapseWarning
+
+FEW = np.array([[0.0, 0], [1, 1], [5, 5]])
+BLOBS = make_blobs(60, centers=[[0, 0], [8, 0], [0, 8]], random_state=0)[0]
+ESTIMATORS = {
+    "CCM": CCM(3, random_state=0),
+    "ECM": ECM(3, random_state=0),
+    "EVCLUS": EVCLUS(3, random_state=0),
+    "RECM": RECM(3, random_state=0),
+    "ECMdd": ECMdd(3, random_state=0),
+    "CredalEnsemble": CredalEnsemble([ECM(3, random_state=0)], random_state=0),
+}
+
+
+def few(estimator):
+    """Fit an estimator for 3 clusters to 3 samples."""
+    with pytest.warns(CollapseWarning):
+        return estimator.fit(FEW)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_warning_is_the_first_line_of_results_predictions_and_loaded_models(name, tmp_path):
+    estimator = few(ESTIMATORS[name])
+    (problem,) = estimator.credal_partition_.problems
+    assert problem == (
+        "n_samples=3 is not more than n_clusters=3: every sample can be a cluster of its own, so the result "
+        "carries no evidence. Use fewer clusters or more samples."
+    )
+    assert str(estimator.credal_partition_.summary()).startswith(f"Warning: {problem}\n")
+    assert estimator.predict_mass(FEW).problems == (problem,)
+    evlearn.save_model(estimator, tmp_path / "model.json")
+    assert evlearn.load_model(tmp_path / "model.json").predict_mass(FEW[:1]).problems == (problem,)
+
+
+def test_a_good_fit_has_no_problems_and_ends_those_of_an_earlier_one(tmp_path):
+    estimator = few(ECM(3, random_state=0))
+    estimator.fit(BLOBS)
+    assert estimator.credal_partition_.problems == estimator.predict_mass(BLOBS).problems == ()
+    evlearn.save_model(estimator, tmp_path / "model.json")
+    assert "_problems" not in (tmp_path / "model.json").read_text()
+
+
+def test_a_fit_that_raises_keeps_the_problems_of_the_earlier_one():
+    estimator = few(ECM(3, random_state=0))
+    with pytest.raises(ValueError, match="n_clusters"):
+        estimator.set_params(n_clusters=0).fit(BLOBS)
+    assert len(estimator.credal_partition_.problems) == 1
+
+
+def test_problems_pass_through_pipelines_and_frames():
+    model = make_pipeline(StandardScaler(), CCM(3, random_state=0))
+    with pytest.warns(CollapseWarning):
+        model.fit(FEW)
+    assert len(evlearn.predict_mass(model, FEW).problems) == 1
+
+
+def test_all_samples_in_one_cluster_is_a_problem_of_eknnclus():
+    with pytest.warns(CollapseWarning, match="^all samples are in one cluster"):
+        model = EKNNClus(random_state=0).fit(np.ones((20, 2)))
+    expected = "All samples are in one cluster. Lower n_neighbors or q to find more."
+    assert model.credal_partition_.problems == model.predict_mass(np.zeros((1, 2))).problems == (expected,)
+
+
+def discrete():
+    """Return samples with a feature of 3 values."""
+    rng = np.random.RandomState(0)
+    return np.column_stack([rng.normal(size=90), np.repeat([0.0, 1, 2], 30)])
+
+
+def test_a_problem_of_the_mixture_inside_is_one_of_the_clusterer():
+    with pytest.warns(CollapseWarning, match="^some components are the samples with one value"):
+        model = MergedMixture(3, component_numbers=3, random_state=0).fit(discrete())
+    assert [one.split(":")[0] for one in model.credal_partition_.problems] == [
+        "Some components are the samples with one value of a feature each"
+    ]
+
+
+def test_a_component_of_one_sample_is_no_problem_of_merged_clusters():
+    X = np.concatenate([BLOBS, [[30.0, 30]]])
+    model = MergedMixture(1, component_numbers=4, covariance_models="EII", random_state=0).fit(X)
+    assert model.credal_partition_.problems == ()
+
+
+def test_members_of_an_ensemble_keep_their_problems_to_themselves():
+    inner = ECM(35, random_state=0)
+    with pytest.warns(CollapseWarning):
+        ensemble = CredalEnsemble([inner, ECM(3, random_state=0)], n_clusters=3, random_state=0).fit(BLOBS)
+    assert ensemble.credal_partition_.problems == ()
+    assert len(ensemble.clusterers_[0].credal_partition_.problems) == 1
+
+
+def test_problems_are_put_before_those_of_the_fit():
+    estimator = few(ECM(3, random_state=0))
+    add_problems(estimator, ["The number of clusters is uncertain."])
+    assert len(estimator.credal_partition_.problems) == 2
+    assert estimator.predict_mass(FEW).problems[0] == "The number of clusters is uncertain."
+
+
+@pytest.mark.parametrize(
+    ("sizes", "advice"),
+    [((995, 5, 0), "check the data for wrong or extreme values"), ((500, 500, 0), "Use fewer clusters")],
+)
+def test_fewer_clusters_are_no_advice_if_one_has_nearly_all_samples(sizes, advice):
+    with pytest.warns(
+        CollapseWarning, match=rf"^of 3 clusters, some hold one sample or none: 2 \(empty\)\. .*{advice}"
+    ):
+        warn_of_small_clusters(np.repeat(np.arange(3), sizes), 3)
