@@ -22,7 +22,8 @@ from evlearn.cluster.centroids.distances import DistanceFeatures
 from evlearn.cluster.centroids.fit import Sight, from_kmeans, look_at, refuse_endless
 from evlearn.cluster.centroids.model import EuclideanModel
 from evlearn.cluster.centroids.scales import Scales
-from evlearn.cluster.centroids.starts import STARTS, make_prototypes, squared_distances
+from evlearn.cluster.centroids.kmeans import squared_distances
+from evlearn.cluster.centroids.starts import STARTS, make_prototypes
 from evlearn.cluster.collapse import warn_if_collapsed
 from evlearn.cluster.focal_families import choose_focal_sets, in_two_steps, neighbor_pairs
 from evlearn.cluster.set_costs import SetCosts

@@ -14,7 +14,8 @@ from evlearn.cluster.centroids.distances import DistanceFeatures, Distances
 from evlearn.cluster.centroids.fit import PrototypeFit, from_kmeans
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
 from evlearn.cluster.centroids.scales import Chosen
-from evlearn.cluster.centroids.starts import kmeans_solutions, make_prototypes
+from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
+from evlearn.cluster.centroids.starts import make_prototypes
 from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.set_costs import SetCosts

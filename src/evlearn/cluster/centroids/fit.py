@@ -15,10 +15,12 @@ from evlearn.blocks.sparse import Features, SparseBlock, SparseRows
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.alternation import Alternation, Model, Point
 from evlearn.cluster.centroids.fit_state import Ended, FitState
+from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import Coordinates
+from evlearn.cluster.centroids.robust_kmeans import ordinary_rows
 from evlearn.cluster.centroids.scales import Chosen, Scales, is_one_cloud
 from evlearn.cluster.centroids.sparse_starts import Isometry, distinct_rows
-from evlearn.cluster.centroids.starts import draw, given_prototypes, squared_distances, typical_distance
+from evlearn.cluster.centroids.starts import draw, given_prototypes, typical_distance
 from evlearn.cluster.centroids.trials import Trial
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.cluster.collapse import count_samples
@@ -173,10 +175,20 @@ class Sight(NamedTuple):
     coordinates: Coordinates
     delta: float
 
+    def without_errors(self, prototypes: FloatArray, delta: Any, random: np.random.RandomState) -> "Sight":
+        """Return the same without rows that are far from all prototypes, which would decide on scales."""
+        ordinary = ordinary_rows(self.sample, self.counts, prototypes)
+        if ordinary.all():
+            return self
+        return _sight_of(self.sample[ordinary], self.counts[ordinary], delta, random)
+
 
 def look_at(rows: Rows, weights: Any, delta: Any, random: np.random.RandomState, n_clusters: int = 1) -> Sight:
     """A first look at the data, at the more of them the more clusters there are."""
-    sample, counts = draw(rows, weights, random, n_clusters)
+    return _sight_of(*draw(rows, weights, random, n_clusters), delta, random)
+
+
+def _sight_of(sample: FloatArray, counts: FloatArray, delta: Any, random: np.random.RandomState) -> Sight:
     distance = typical_distance(sample, counts, random) if isinstance(delta, str) else float(delta)
     return Sight(sample, counts, Coordinates.of(sample), distance)
 
@@ -189,6 +201,7 @@ def first_state(method: Any, rows: Rows, weights: FloatArray | None) -> FitState
     n_clusters = 1 if isinstance(method.n_clusters, str) else method.n_clusters
     seen = look_at(rows, weights, method.delta, random, n_clusters)
     starts = method._starts(rows, seen.sample, seen.counts, random)
+    seen = seen.without_errors(starts[0], method.delta, random)
     inside = seen.coordinates.enter(seen.sample)
     chosen = _choose(method, seen, inside, seen.coordinates.enter(starts[0]), random)
     trial = Trial(inside, seen.counts, seen.coordinates, method._make_model, partial(_sets_of, method))

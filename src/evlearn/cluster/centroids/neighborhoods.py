@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from evlearn.cluster.centroids.starts import weighted_quantile
 from evlearn.utils.chunks import row_blocks
+from evlearn.utils.quantiles import weighted_quantile
 from evlearn.utils.typing import BoolArray, FloatArray, GraphLike
 from evlearn.utils.validation import check_sparse
 

@@ -17,7 +17,7 @@ from evlearn.cluster.centroids.fit import PrototypeFit, first_model, first_state
 from evlearn.cluster.centroids.fit_state import FitState
 from evlearn.cluster.centroids.model import Statistics
 from evlearn.cluster.centroids.scales import Chosen
-from evlearn.cluster.centroids.starts import squared_distances
+from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.cluster.centroids.young_stream import Memory, YoungStream
 from evlearn.cluster.focal_families import in_two_steps

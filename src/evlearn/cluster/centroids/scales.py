@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evlearn.cluster.centroids.starts import kmeans, squared_distances
+from evlearn.cluster.centroids.kmeans import kmeans, spread, squared_distances
 from evlearn.utils.typing import FloatArray
 
 _ROWS = 1000
@@ -106,8 +106,8 @@ class Scales:
         step = -(-len(sample) // _ROWS)
         sample, weights = sample[::step], weights[::step]
         nearest = squared_distances(sample, prototypes).argmin(axis=1)
-        within, dimension = _spread(sample - prototypes[nearest], weights)
-        total, all_dimension = _spread(sample - np.average(sample, axis=0, weights=weights), weights)
+        within, dimension = spread(sample - prototypes[nearest], weights)
+        total, all_dimension = spread(sample - np.average(sample, axis=0, weights=weights), weights)
         apart = squared_distances(prototypes, prototypes)
         np.fill_diagonal(apart, np.inf)
         gaps = apart.min(axis=1) if len(prototypes) > 1 else np.zeros(0)
@@ -181,19 +181,3 @@ def _unexplained(rows: FloatArray, n_clusters: int, random: np.random.RandomStat
     if everything <= 0:
         return 0.0
     return kmeans(rows, np.ones(len(rows)), n_clusters, random)[1] / everything
-
-
-def _spread(residuals: FloatArray, weights: FloatArray) -> tuple[float, float]:
-    """The mean square of residuals, and the effective number of directions that they lie in."""
-    shares = weights / weights.sum()
-    scaled = residuals * np.sqrt(shares)[:, None]
-    mean = float((scaled**2).sum())
-    n_rows, n_features = residuals.shape
-    if mean <= np.finfo(float).tiny:
-        return 0.0, 1.0
-    scaled /= np.sqrt(mean)  # in units in which squares of squares are numbers
-    # The product whose matrix is the smaller one has the same sum of squares.
-    product = scaled.T @ scaled if n_features <= n_rows else scaled @ scaled.T
-    # Less what chance adds to the squares of a sample covariance.
-    squares = float((product**2).sum()) - float((shares**2).sum())
-    return mean, float(np.clip(1 / max(squares, 1 / n_features), 1, n_features))

@@ -9,6 +9,7 @@ from scipy.spatial.distance import pdist
 from evlearn.belief import FocalSets
 from evlearn.blocks import ArrayRows
 from evlearn.cluster.centroids.alternation import Alternation, Model, Point
+from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.collapse import are_coincident
@@ -18,6 +19,8 @@ from evlearn.utils.typing import FloatArray
 _MOST_STARTS, _MOST_ROWS, _ROWS_EACH = 3, 5_000, 20
 _TOL, _ITERATIONS = 1e-4, 100
 _MOST_LOWERINGS = 3
+#: Prototypes have drifted if their sum of squares is so many times that of k-means.
+_DRIFTED = 1.05
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,19 @@ class Trial:
         for _ in range(_MOST_LOWERINGS):
             ends = [self._descend(start, chosen) for start in starts[:_MOST_STARTS]]
             best = self.coordinates.leave(min(ends, key=lambda one: one.objective).state.model.prototypes)
-            if not lower_beta or not are_coincident(pdist(best), chosen.width):
+            if not lower_beta or not (are_coincident(pdist(best), chosen.width) or self._has_drifted(best, starts)):
                 break
             chosen = chosen._replace(beta=1 + (chosen.beta - 1) / 2)
         return best, chosen
+
+    def _has_drifted(self, prototypes: FloatArray, starts: list[FloatArray]) -> bool:
+        """Return True if the sum of squares about prototypes is much larger than that of k-means."""
+        rows, weights = self._some(len(prototypes))
+
+        def total(places: FloatArray) -> float:
+            return float(weights @ squared_distances(rows, self.coordinates.enter(places)).min(axis=1))
+
+        return total(prototypes) > _DRIFTED * total(starts[0])
 
     def _descend(self, start: FloatArray, chosen: Chosen) -> Trace[Point]:
         rows, weights = self._some(len(start))
