@@ -249,8 +249,9 @@ def test_sqlite_says_what_the_model_says(fitted):
     partition = evlearn.predict_mass(fitted, rows)
     masses = found[[name for name in found if name.startswith("mass_")]].to_numpy()
     np.testing.assert_allclose(masses, partition.masses, rtol=1e-9, atol=1e-12)
-    # Each square of a coordinate and each weight is computed once.
-    assert n_calls <= 3 * partition.n_clusters + len(partition.focal_sets)
+    # Each square of a coordinate, each weight, each distance to a segment and the score are computed once.
+    n_pairs = int((partition.focal_sets.sizes == 2).sum())
+    assert n_calls <= 3 * partition.n_clusters + len(partition.focal_sets) + n_pairs + 1
 
 
 def test_sqlite_takes_many_clusters_and_sets():

@@ -9,6 +9,7 @@ from evlearn.belief import FocalSets
 from evlearn.cluster import BPEC, CCM, ECM
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, EuclideanModel
+from evlearn.cluster.outlier_rule import OutlierRule
 from evlearn.model_steps import Affine, scaler_and_last
 from evlearn.partition import SURE_LEVEL
 from evlearn.partition.verdict import OUTLIER_MASS
@@ -156,8 +157,8 @@ def to_sql(
         writer.least(model),
         writer.ratios(model),
         writer.weights(model),
-        writer.total(),
-        writer.masses(),
+        writer.total(model),
+        writer.masses(model),
         writer.clusters(),
         writer.best(),
     ]
@@ -174,6 +175,8 @@ def to_sql(
 def _refuse_long(model: EuclideanModel) -> None:
     """Refuse models whose query no database would take."""
     n_terms = model.prototypes.size + int(model.costs.membership.sum())
+    if model.outliers is not None:
+        n_terms += 8 * len(model.segments.pairs)
     n_columns = 2 * len(model.prototypes) + len(model.focal_sets)
     if n_terms > _MOST_TERMS or n_columns > _MOST_COLUMNS:
         raise ValueError(
@@ -255,6 +258,10 @@ class _Writer:
             factor = float(model.costs.spread[j - 1])
             whole = _sum([f"d_{k}" for k in members])
             columns[f"s_{j}"] = whole if factor == 1 else f"{_number(factor)} * {whole}"
+        if model.outliers is not None:
+            columns["rho"] = self._extreme(
+                self._dialect.least, _ratios(model, model.outliers, self._dialect.greatest)
+            )
         return columns, None
 
     def costs(self, model: EuclideanModel) -> _Step:
@@ -265,35 +272,43 @@ class _Writer:
             left = f"s_{j}" if offset == 0 else f"s_{j} - {_number(offset)}"
             # A comparison with NULL is never true: NULL goes on.
             columns[f"c_{j}"] = f"CASE WHEN s_{j} <= {lost} THEN {_number(_ZERO)} ELSE {left} END"
-        return columns, None
+        return columns | _carried(model), None
 
     def least(self, model: EuclideanModel) -> _Step:
         """The same, and the least of them."""
         columns = {f"c_{j}": f"c_{j}" for j in range(1, len(self._sets))}
-        costs = [*columns, *([_number(max(model.empty_cost, _ZERO))] if np.isfinite(model.empty_cost) else [])]
+        empty = _empty_cost(model)
+        costs = [*columns, *([_number(max(empty, _ZERO))] if np.isfinite(empty) else [])]
         # Some databases leave NULL out here; but then the sum of the weights is NULL, and all masses are.
         columns["least"] = self._extreme(self._dialect.least, costs)
-        return columns, None
+        return columns | _carried(model), None
 
     def ratios(self, model: EuclideanModel) -> _Step:
         """How much less the best of them costs."""
         columns = {f"r_{j}": f"least / c_{j}" for j in range(1, len(self._sets))}
-        empty = max(model.empty_cost, _ZERO)
-        return {"r_0": f"least / {_number(empty)}" if np.isfinite(empty) else _number(0.0), **columns}, None
+        empty = max(_empty_cost(model), _ZERO)
+        first = f"least / {_number(empty)}" if np.isfinite(empty) else _number(0.0)
+        return {"r_0": first, **columns, **_carried(model)}, None
 
     def weights(self, model: EuclideanModel) -> _Step:
         """Masses before they are divided by their sum."""
         power = 1 / (float(model.costs.beta) - 1)
-        return {f"w_{j}": _power(f"r_{j}", power) for j in range(len(self._sets))}, None
+        columns = {f"w_{j}": _power(f"r_{j}", power) for j in range(len(self._sets))}
+        return columns | _carried(model), None
 
-    def total(self) -> _Step:
-        """The same, and their sum."""
+    def total(self, model: EuclideanModel) -> _Step:
+        """The same, their sum, and the mass on the empty set if there is a rule for outliers."""
         columns = {f"w_{j}": f"w_{j}" for j in range(len(self._sets))}
-        return {**columns, "total": _sum(list(columns))}, None
+        score = {} if model.outliers is None else {"score": _score(model.outliers)}
+        return {**columns, "total": _sum(list(columns)), **score}, None
 
-    def masses(self) -> _Step:
+    def masses(self, model: EuclideanModel) -> _Step:
         """The masses."""
-        return {f"m_{j}": f"w_{j} / total" for j in range(len(self._sets))}, None
+        if model.outliers is None:
+            return {f"m_{j}": f"w_{j} / total" for j in range(len(self._sets))}, None
+        inside = {f"m_{j}": f"w_{j} / total * (1 - score)" for j in range(1, len(self._sets))}
+        # NULL goes on: what is NULL in the total is NULL in the score.
+        return {"m_0": "score + 0 * total", **inside}, None
 
     def clusters(self) -> _Step:
         """The masses, and what they say of each cluster."""
@@ -375,6 +390,39 @@ def _select(name: str, columns: dict[str, str], source: str, keys: list[str], fe
     written = [*carried, *(one if one == text else f"{text} AS {one}" for one, text in columns.items())]
     end = f"\n  {fence}" if fence else ""
     return f"{name} AS (\n  SELECT\n    " + ",\n    ".join(written) + f"\n  FROM {source}{end}\n)"
+
+
+def _empty_cost(model: EuclideanModel) -> float:
+    """Return the cost of the empty set, which has no mass of its own if there is a rule for outliers."""
+    return model.empty_cost if model.outliers is None else np.inf
+
+
+def _carried(model: EuclideanModel) -> dict[str, str]:
+    """Return the column of the rule for outliers, for steps that do not use it."""
+    return {} if model.outliers is None else {"rho": "rho"}
+
+
+def _ratios(model: EuclideanModel, rule: OutlierRule, greatest: str) -> list[str]:
+    """Return the squared ratios of distance and reach, of clusters and of segments between them."""
+    squares = rule.reaches**2
+    ratios = [f"d_{k} / {_number(square)}" for k, square in enumerate(squares)]
+    for (first, second), length in zip(*model.segments, strict=True):
+        step = f"d_{first} - d_{second}"
+        foot = f"d_{first} - POWER({step} + {_number(length)}, 2) / {_number(4 * length)}"
+        between = f"{step} < {_number(length)} AND {step} > {_number(-length)}"
+        reach = _number(min(squares[first], squares[second]))
+        ratios.append(
+            f"CASE WHEN {between} THEN {greatest}({foot}, {_number(0.0)}) / {reach} "
+            f"ELSE d_{first} / {_number(squares[first])} END"
+        )
+    return ratios
+
+
+def _score(rule: OutlierRule) -> str:
+    """Return the mass on the empty set, by powers of ratios of at most 1."""
+    power = rule.steepness / 2
+    inside, outside = _power("rho", power), _power("(1 / rho)", power)
+    return f"CASE WHEN rho <= 1 THEN 1 - 1 / (1 + {inside}) ELSE 1 / (1 + {outside}) END"
 
 
 def _sum(terms: list[str]) -> str:

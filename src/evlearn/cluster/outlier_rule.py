@@ -5,10 +5,12 @@ expected: `outlier_rate`. With :math:`\rho=\min_kd_k/\tau_k`, a sample has the m
 
 .. math:: o=\frac{\rho^p}{1+\rho^p}
 
-on the empty set, at least 0.5 if it is beyond the reach of every cluster. A second source of evidence with this mass on
-the empty set, and the rest on all clusters, is combined with the masses of the method by the conjunctive rule: the
-nonempty sets keep their proportions and are multiplied by :math:`1-o`. For one cluster and :math:`p=2/(\beta-1)` this is
-the mass of the empty set in ECM with :math:`\delta=\tau`.
+on the empty set, at least 0.5 if it is beyond the reach of every cluster. A second source of evidence with this
+mass on the empty set, and the rest on all clusters, is combined with the masses of the method by the conjunctive
+rule: the nonempty sets keep their proportions and are multiplied by :math:`1-o`. For one cluster and
+:math:`p=2/(\beta-1)` this is the mass of the empty set in ECM with :math:`\delta=\tau`. A sample between two
+clusters is torn and not an outlier: where they form a focal set, the distance to the segment between their
+prototypes counts like that to a cluster.
 
 Reaches are learned from distances to the nearest cluster, in units of the median of each cluster. Their tail is
 extrapolated from quantiles that a few outliers do not move, in two steps: a logarithmic normal tail finds obvious
@@ -17,20 +19,22 @@ distribution).
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
+from evlearn.belief import FocalSets
 from evlearn.utils.quantiles import weighted_quantile
-from evlearn.utils.typing import FloatArray
+from evlearn.utils.typing import FloatArray, IntArray
 
 #: The expected share of ordinary samples that are called outliers.
-OUTLIER_RATE = 0.005
+OUTLIER_RATE = 0.003
 #: The mass on the empty set of a sample at the median distance.
 _TYPICAL_SCORE = 1e-3
-#: The quantiles of the first step, and of the second, and the range of the exponent of the tail.
-_FIRST, _SECOND = (0.5, 0.8), (0.5, 0.75, 0.9)
+#: The quantiles and the rate of the first step, the quantiles of the second, and the range of its exponent.
+_FIRST, _FIRST_RATE, _SECOND = (0.5, 0.8), 0.005, (0.5, 0.8, 0.95)
 _EXPONENTS = (-0.25, 2.0)
 #: A cluster with fewer samples has the median distance of all samples.
 _FEWEST = 5
@@ -71,6 +75,9 @@ class OutlierRule:
         OutlierRule or None
             The rule; None if the rate is 0, or if no sample is apart from its cluster.
         """
+        distances, weights = distances[weights > 0], weights[weights > 0]
+        if len(weights):
+            weights = weights * max(1.0, len(weights) / weights.sum())  # shares become counts
         units = _units(distances, weights)
         if rate == 0 or units is None:
             return None
@@ -83,15 +90,17 @@ class OutlierRule:
         steepness = float(np.log(1 / _TYPICAL_SCORE - 1) / np.log(factor / middle))
         return cls(units * factor, steepness)
 
-    def scores(self, distances: FloatArray) -> FloatArray:
-        """Return the mass of each sample on the empty set, from its distances to the clusters."""
-        with np.errstate(over="ignore", divide="ignore"):
-            ratios = (distances / self.reaches).min(axis=1)
-            return np.asarray(1 / (1 + ratios**-self.steepness))
+    def scores(self, squares: FloatArray, between: "Segments") -> FloatArray:
+        """Return the mass of each sample on the empty set, from its squared distances to the clusters."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            ratios = (squares / self.reaches**2).min(axis=1)
+            if len(between.pairs):
+                ratios = np.fmin(ratios, between.ratios(squares, self.reaches))
+            return np.asarray(1 / (1 + ratios ** (-self.steepness / 2)))
 
-    def apply(self, masses: FloatArray, distances: FloatArray) -> FloatArray:
+    def apply(self, masses: FloatArray, squares: FloatArray, between: "Segments") -> FloatArray:
         """Return masses whose empty set has the score of each sample, in place of what it had."""
-        scores = self.scores(distances)
+        scores = self.scores(squares, between)
         inside = masses[:, 1:].sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             result = masses * ((1 - scores) / inside)[:, None]
@@ -100,6 +109,39 @@ class OutlierRule:
         result[lost] = 0
         result[lost, 0] = 1
         return np.asarray(result, dtype=masses.dtype)
+
+
+class Segments(NamedTuple):
+    """The segments between the prototypes of clusters that form pairs: samples near to them are torn, no outliers.
+
+    Attributes
+    ----------
+    pairs : ndarray of int of shape (n_pairs, 2)
+        The clusters of each pair.
+    squares : ndarray of shape (n_pairs,)
+        The squared lengths of the segments.
+    """
+
+    pairs: IntArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, focal_sets: FocalSets, squares: FloatArray) -> "Segments":
+        """Return the segments of the pairs among focal sets, from squared distances between prototypes."""
+        members = focal_sets.membership[focal_sets.sizes == 2]
+        pairs = np.nonzero(members)[1].reshape(len(members), 2)
+        lengths = squares[pairs[:, 0], pairs[:, 1]]
+        return cls(pairs[lengths > 0], lengths[lengths > 0])
+
+    def ratios(self, squares: FloatArray, reaches: FloatArray) -> FloatArray:
+        """Return the least squared ratio of the distance to a segment and the smaller reach of its ends."""
+        least = np.full(len(squares), np.inf)
+        for (first, second), length in zip(self.pairs, self.squares, strict=True):
+            near, step = squares[:, first], squares[:, first] - squares[:, second]
+            # The foot of the perpendicular is beyond the ends of the segment elsewhere.
+            apart = np.where(np.abs(step) < length, near - (step + length) ** 2 / (4 * length), np.inf)
+            np.fmin(least, np.maximum(apart, 0) / min(reaches[first], reaches[second]) ** 2, out=least)
+        return least
 
 
 def _units(distances: FloatArray, weights: FloatArray) -> FloatArray | None:
@@ -113,7 +155,7 @@ def _units(distances: FloatArray, weights: FloatArray) -> FloatArray | None:
     units = np.full(distances.shape[1], common)
     for k in range(len(units)):
         members = positive & (nearest == k)
-        if np.count_nonzero(members) >= _FEWEST:
+        if weights[members].sum() >= _FEWEST:
             units[k] = weighted_quantile(least[members], weights[members], 0.5)
     return units
 
@@ -121,19 +163,18 @@ def _units(distances: FloatArray, weights: FloatArray) -> FloatArray | None:
 def _tail(ratios: FloatArray, weights: FloatArray, rate: float) -> float:
     """Return the ratio that a share `rate` of the ordinary samples exceeds."""
     middle, high = (weighted_quantile(ratios, weights, q) for q in _FIRST)
-    z = float(-ndtri(rate))
-    first = middle * np.exp(np.log(high / middle) * (z / ndtri(_FIRST[1])))
+    first = middle * (high / middle) ** (ndtri(1 - _FIRST_RATE) / ndtri(_FIRST[1]))
     ordinary = ratios <= first
     quantiles = [weighted_quantile(ratios[ordinary], weights[ordinary], q) for q in _SECOND]
     scores = [float(ndtri(q)) for q in _SECOND]
-    return _extrapolate(quantiles, scores, z)
+    return _extrapolate(quantiles, scores, float(-ndtri(rate)))
 
 
 def _extrapolate(quantiles: list[float], scores: list[float], z: float) -> float:
     """Return the quantile at z if a power of the ratios is normal; the power makes the 3 quantiles agree."""
     low, middle, high = quantiles
-    if not low < middle < high:
-        return high
+    if not low < middle < high:  # few distinct distances, as of discrete data
+        return float(high * max(high / low, _NEAREST))
 
     def power(ratio: float, exponent: float) -> float:
         return float(np.log(ratio) if exponent == 0 else np.expm1(exponent * np.log(ratio)) / exponent)

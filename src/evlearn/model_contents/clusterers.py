@@ -13,6 +13,7 @@ from evlearn.cluster.model_based.bootclus import BootstrapModel
 from evlearn.cluster.model_based.merged_mixture import MergedModel
 from evlearn.cluster.neighbors.eknnclus import NeighborModel
 from evlearn.cluster.neighbors.label_search import Support
+from evlearn.cluster.outlier_rule import OutlierRule
 from evlearn.cluster.pairwise.landmarks import LandmarkModel
 from evlearn.cluster.pairwise.pair_graph import TRANSFORMS, Transform
 from evlearn.cluster.relational.medoids import Between, MedoidModel, Medoids
@@ -116,6 +117,7 @@ PARTS = [
                 "coordinates": instance(Coordinates),
                 "prototypes": _INSIDE,
                 "fixed": flag,
+                "outliers": optional(instance(OutlierRule)),
             },
         ),
         (
@@ -127,6 +129,14 @@ PARTS = [
                 "metrics": quadratic_forms,
                 "reg_covar": number(0),
                 "fixed": flag,
+                "outliers": optional(instance(OutlierRule)),
+            },
+        ),
+        (
+            OutlierRule,
+            {
+                "reaches": array(1, low=np.finfo(float).tiny, high=FARTHEST),
+                "steepness": number(0, above=True),
             },
         ),
         (

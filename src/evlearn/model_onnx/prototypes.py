@@ -6,6 +6,7 @@ import numpy as np
 
 from evlearn.cluster.centroids.adaptive import AdaptiveModel
 from evlearn.cluster.centroids.model import FARTHEST, EuclideanModel
+from evlearn.cluster.outlier_rule import OutlierRule, Segments
 from evlearn.model_onnx.graph import Graph, Said
 
 #: As in the kernel: what counts as zero, and which share of a difference is rounding.
@@ -18,15 +19,46 @@ def write_prototypes(graph: Graph, clusterer: Any, rows: str) -> Said:
     centred = graph("Sub", rows, model.coordinates.centre)
     inside = graph("Clip", graph("Mul", centred, float(model.coordinates.scale)), -FARTHEST, FARTHEST)
     if isinstance(model, EuclideanModel):
-        costs, empty = _costs(graph, model, inside), max(model.empty_cost, _ZERO)
+        squares = graph.squares(inside, model.prototypes)
+        costs, empty = _costs(graph, model, squares), max(model.empty_cost, _ZERO)
     else:
+        squares = _adaptive_squares(graph, model, inside)
         costs, empty = _adaptive_costs(graph, model, inside), model.empty_cost
-    return Said(_masses(graph, costs, empty, 1 / (float(model.costs.beta) - 1)))
+    power = 1 / (float(model.costs.beta) - 1)
+    if model.outliers is None:
+        return Said(_masses(graph, costs, empty, power))
+    scores = _scores(graph, squares, model.outliers, model.segments)
+    return Said(_with_scores(graph, _masses(graph, costs, np.inf, power), scores))
 
 
-def _costs(graph: Graph, model: EuclideanModel, rows: str) -> str:
+def _scores(graph: Graph, squares: str, rule: OutlierRule, segments: Segments) -> str:
+    """Return the mass on the empty set, as a column."""
+    ratios = graph.least(graph("Div", squares, rule.reaches**2))
+    if len(segments.pairs):
+        first, second = (graph("Gather", squares, graph.whole(segments.pairs[:, end]), axis=1) for end in (0, 1))
+        step = graph("Sub", first, second)
+        between = graph("Less", graph("Abs", step), segments.squares)
+        foot = graph("Div", graph("Pow", graph("Add", step, segments.squares), 2.0), 4 * segments.squares)
+        apart = graph("Max", graph("Sub", first, foot), 0.0)
+        reaches = rule.reaches[segments.pairs].min(axis=1)
+        nearest = graph("Div", graph.only_where(between, apart, np.inf), reaches**2)
+        ratios = graph("Min", ratios, graph.least(nearest))
+    return graph("Div", 1.0, graph("Add", graph("Pow", ratios, -rule.steepness / 2), 1.0))
+
+
+def _with_scores(graph: Graph, masses: str, scores: str) -> str:
+    """Return masses whose empty set has the scores; all of the mass where the others are not numbers."""
+    others = graph("Slice", masses, graph.whole([1]), graph.whole([np.iinfo(np.int64).max]), graph.whole([1]))
+    inside = graph("Mul", others, graph("Sub", 1.0, scores))
+    everything = graph.beside(scores, inside)
+    finite = graph("Less", graph.sum(graph("Abs", everything), 1, keep=True), np.inf)
+    beyond = graph.after_zeros(graph("Mul", inside, 0.0))
+    return graph.only_where(finite, everything, beyond)
+
+
+def _costs(graph: Graph, model: EuclideanModel, squares: str) -> str:
     """What each set costs; zero where it is lost in rounding, and as little as the kernel takes for zero."""
-    sums = graph("MatMul", graph.squares(rows, model.prototypes), model.costs.membership.T)
+    sums = graph("MatMul", squares, model.costs.membership.T)
     whole = graph("Mul", sums, model.costs.spread)
     left = graph("Sub", whole, model.costs.gain * model.costs.spreads(model.prototypes))
     lost = graph("Max", graph("Mul", whole, _LOST), _ZERO)
@@ -42,6 +74,15 @@ def _adaptive_costs(graph: Graph, model: AdaptiveModel, rows: str) -> str:
     left = graph("Sub", whole, graph("MatMul", rows, 2 * images.T))
     lost = graph("LessOrEqual", left, graph("Mul", whole, _LOST))
     return graph("Mul", graph.only_where(lost, 0.0, left), model.costs.gain)
+
+
+def _adaptive_squares(graph: Graph, model: AdaptiveModel, rows: str) -> str:
+    """Return the squared distances to the prototypes, each in the metric of its cluster."""
+    columns = []
+    for prototype, metric in zip(model.prototypes, model.metrics, strict=True):
+        apart = graph("Sub", rows, prototype)
+        columns.append(graph.sum(graph("Mul", graph("MatMul", apart, metric), apart), 1, keep=True))
+    return graph("Max", graph.beside(*columns), 0.0)
 
 
 def _masses(graph: Graph, costs: str, empty: float, power: float) -> str:

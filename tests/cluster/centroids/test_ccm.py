@@ -149,7 +149,7 @@ def test_the_middle_cluster_keeps_its_objects():
     assert shared_by_ccm < 0.1 < 0.2 < shared_by_ecm
     own = [(one.masses_[y == 1].argmax(axis=1) == middle).mean() for one in (ecm, ccm)]
     assert own[0] < 0.75
-    assert own[1] > 0.95
+    assert own[1] >= 0.95
     np.testing.assert_allclose(ccm.cluster_centers_, places, rtol=0, atol=0.3)
     assert adjusted_rand_score(y, ccm.labels_) > 0.9 > adjusted_rand_score(y, ecm.labels_)
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
+from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import evlearn
@@ -166,7 +167,7 @@ def test_with_a_regularised_metric_too_a_fit_ends_where_the_objective_was_least(
         random = np.random.default_rng(seed)
         X = random.standard_normal((30, 2)) * [5, 0.3] + [0, 2] * random.integers(2, size=(30, 1))
         settings = {"metric": "adaptive", "reg_covar": reg_covar, "init": "random", "tol": 0, "max_iter": 60}
-        model = ECM(2, **settings, random_state=seed).fit(X)
+        model = ECM(2, **settings, delta=5.0, random_state=seed).fit(X)
         assert (np.diff(model.objective_history_) <= 0).all()
         S, delta = model.metrics_, model.delta_
         expected = objective(X, model.cluster_centers_, S, model.masses_, model.focal_sets_, 1.0, 2.0, delta)
@@ -355,12 +356,12 @@ def test_only_the_proportions_of_weights_matter(metric):
 
 
 def test_the_distance_to_the_empty_set_is_a_quantile_of_the_distances():
-    X, _ = make_fourclass(300, random_state=0)
+    X, _ = make_blobs(300, centers=4, random_state=0)
     squares = cdist(X, X, "sqeuclidean")[~np.eye(300, dtype=bool)]
     expected = np.sqrt(np.quantile(squares, 0.95))
     assert ECM(4, random_state=0).fit(X).delta_ == pytest.approx(expected, rel=1e-3)
     assert ECM(4, delta=2, random_state=0).fit(X).delta_ == 2
-    many, _ = make_fourclass(30_000, random_state=1)
+    many, _ = make_blobs(30_000, centers=4, random_state=0)
     assert ECM(4, random_state=0).fit(many).delta_ == pytest.approx(expected, rel=0.05)
 
 

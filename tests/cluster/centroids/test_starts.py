@@ -7,14 +7,9 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from evlearn.blocks import ArrayRows
-from evlearn.cluster.centroids.starts import (
-    _merged,
-    draw,
-    kmeans,
-    kmeans_solutions,
-    squared_distances,
-    typical_distance,
-)
+from evlearn.cluster.centroids.kmeans import _merged, kmeans, squared_distances
+from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
+from evlearn.cluster.centroids.starts import draw, typical_distance
 
 
 def by_all_pairs(X):

@@ -49,11 +49,12 @@ class AdaptiveModel(PrototypeModel):
         super().__post_init__()
         check_shape("metrics", self.metrics, (len(self.prototypes), self.n_features, self.n_features))
 
-    def assign(self, rows: FloatArray, weights: Any = None) -> FloatArray:
-        """The masses of rows."""
+    def _assign(self, rows: FloatArray) -> FloatArray:
         out = np.empty((len(rows), len(self.costs.focal_sets)), dtype=rows.dtype)
         for block in row_blocks(len(rows), _BLOCK_ROWS):
-            out[block] = masses_of_costs(self.costs_of(rows[block]), self.costs.beta)
+            costs = self.costs_of(rows[block])
+            costs[:, 0] = self._final_empty_cost
+            out[block] = masses_of_costs(costs, self.costs.beta)
         return out
 
     def collect(self, rows: FloatArray, weights: Any = None) -> Statistics:

@@ -9,6 +9,7 @@ from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.centroids.online import OnlineClusterer
 from evlearn.cluster.centroids.scales import Chosen
+from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
@@ -50,8 +51,12 @@ class CCM(OnlineClusterer):
         of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
         papers use 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
-        The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
-        uses the distance that 95 of 100 pairs of samples do not exceed.
+        The distance to the empty set: samples that are farther than this from all clusters are outliers, as in
+        the papers. With "auto", `outlier_rate` decides which samples are outliers, and samples that are farther
+        away than 95 % of the pairs of samples are from each other do not move prototypes.
+    outlier_rate : float, default=0.003
+        The expected share of ordinary samples that are outliers: samples beyond a distance from every cluster
+        that so few of its own samples exceed. 0: no outliers. It is not used if `delta` is a number.
     init : str or array-like of shape (n_clusters, n_features), default="kmeans"
         Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at samples spread by k-means++;
         "random", at random samples; "peaks", at peaks of belief; or at given points.
@@ -143,6 +148,7 @@ class CCM(OnlineClusterer):
         gamma: float = 1.0,
         beta: float | Literal["auto"] = "auto",
         delta: float | Literal["auto"] = "auto",
+        outlier_rate: float = OUTLIER_RATE,
         init: Literal["kmeans", "k-means++", "random", "peaks"] | NumbersLike = "kmeans",
         n_init: int = 10,
         max_iter: int = 300,
@@ -162,6 +168,7 @@ class CCM(OnlineClusterer):
         self.gamma = gamma
         self.beta = beta
         self.delta = delta
+        self.outlier_rate = outlier_rate
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter

@@ -20,9 +20,9 @@ from evlearn.cluster.centroids.constrained_descent import Problem, State, descen
 from evlearn.cluster.centroids.constrained_rows import PENALTIES
 from evlearn.cluster.centroids.distances import DistanceFeatures
 from evlearn.cluster.centroids.fit import Sight, from_kmeans, look_at, refuse_endless
+from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import EuclideanModel
 from evlearn.cluster.centroids.scales import Scales
-from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.starts import STARTS, make_prototypes
 from evlearn.cluster.collapse import warn_if_collapsed
 from evlearn.cluster.focal_families import choose_focal_sets, in_two_steps, neighbor_pairs

@@ -13,8 +13,8 @@ from evlearn.cluster.centroids.alternation import Model, Point
 from evlearn.cluster.centroids.distances import DistanceFeatures, Distances
 from evlearn.cluster.centroids.fit import PrototypeFit, from_kmeans
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
-from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
+from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.centroids.starts import make_prototypes
 from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.rowwise import RowwiseClusterer
@@ -34,6 +34,7 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
     n_pair_neighbors: int
     beta: float | Literal["auto"]
     delta: float | Literal["auto"]
+    outlier_rate: float
     init: str | NumbersLike
     n_init: int
     max_iter: int
@@ -76,6 +77,7 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
         check_real("tol", self.tol, 0)
         check_real("beta", self.beta, 1, open_low=True, or_auto=True)
         check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
+        check_real("outlier_rate", self.outlier_rate, 0, 0.5)
 
     def _distances(self, X: Any) -> FloatArray:
         with one_blas_thread(), self._opened(X, reset=False) as rows:
@@ -86,13 +88,17 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
     def _publish_fit(self, fit: PrototypeFit, trace: Trace[Point], rows: Rows) -> Self:
         """Everything that a fit has learned, and what the user should know about it."""
         self._check_evidence(fit.n_samples, len(trace.state.model.prototypes))
-        self._publish_model(trace.state.model, fit.state.chosen)
+        self._publish_model(self._with_outlier_rule(fit, trace.state.model), fit.state.chosen)
         publish_trace(self, trace, "the objective", max_iter=self.max_iter, unit=fit.unit)
         self._publish_masses(rows)
         fit.end(trace)
         self._learn_gaps_of(rows, self.n_clusters, fit.sample_weight)
         self._warn_of_collapse(fit.state.chosen)
         return self
+
+    def _with_outlier_rule(self, fit: PrototypeFit, model: Model) -> Model:
+        """Return the model with the rule for outliers, unless `delta` decides who is one."""
+        return fit.with_outlier_rule(model, self.outlier_rate) if isinstance(self.delta, str) else model
 
     def _publish_model(self, model: Model, chosen: Chosen) -> None:
         self._model = model

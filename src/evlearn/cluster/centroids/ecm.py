@@ -12,6 +12,7 @@ from evlearn.cluster.centroids.alternation import Model
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.online import OnlineClusterer
 from evlearn.cluster.centroids.scales import Chosen
+from evlearn.cluster.outlier_rule import OUTLIER_RATE
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
@@ -59,8 +60,12 @@ class ECM(OnlineClusterer):
         of clusters and the gaps between them, so that masses fall as fast as they would for Gaussian clusters; the
         papers use 2, which fails beyond about ten features.
     delta : float or "auto", default="auto"
-        The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
-        uses the distance that 95 of 100 pairs of samples do not exceed.
+        The distance to the empty set: samples that are farther than this from all clusters are outliers, as in
+        the papers. With "auto", `outlier_rate` decides which samples are outliers, and samples that are farther
+        away than 95 % of the pairs of samples are from each other do not move prototypes.
+    outlier_rate : float, default=0.003
+        The expected share of ordinary samples that are outliers: samples beyond a distance from every cluster
+        that so few of its own samples exceed. 0: no outliers. It is not used if `delta` is a number.
     metric : {"euclidean", "adaptive"}, default="euclidean"
         "adaptive": every cluster has its own metric, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6
@@ -167,6 +172,7 @@ class ECM(OnlineClusterer):
         alpha: float | Literal["auto"] = "auto",
         beta: float | Literal["auto"] = "auto",
         delta: float | Literal["auto"] = "auto",
+        outlier_rate: float = OUTLIER_RATE,
         metric: Literal["euclidean", "adaptive"] = "euclidean",
         reg_covar: float = 1e-6,
         init: Literal["kmeans", "k-means++", "random", "peaks"] | NumbersLike = "kmeans",
@@ -188,6 +194,7 @@ class ECM(OnlineClusterer):
         self.alpha = alpha
         self.beta = beta
         self.delta = delta
+        self.outlier_rate = outlier_rate
         self.metric = metric
         self.reg_covar = reg_covar
         self.init = init

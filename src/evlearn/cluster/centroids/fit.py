@@ -116,6 +116,10 @@ class PrototypeFit:
             raise KeyboardInterrupt  # before anything was known
         return replace(found.state, interrupted=found.interrupted or found.converged)
 
+    def with_outlier_rule(self, model: Model, rate: float) -> Model:
+        """Return the model with the rule for outliers, learned from a sample of the rows."""
+        return model.learn_outliers(*sample_of(self.rows, self.sample_weight, self.state, self.method), rate)
+
     def end(self, trace: Trace[Point]) -> None:
         """Forget the checkpoint, once everything that was asked for is there."""
         if self.checkpoint is not None and not trace.interrupted:
@@ -199,7 +203,7 @@ def first_state(method: Any, rows: Rows, weights: FloatArray | None) -> FitState
     if isinstance(rows, SparseRows):
         return _state_of_sparse(method, rows, weights, random)
     n_clusters = 1 if isinstance(method.n_clusters, str) else method.n_clusters
-    seen = look_at(rows, weights, method.delta, random, n_clusters)
+    whole = seen = look_at(rows, weights, method.delta, random, n_clusters)
     starts = method._starts(rows, seen.sample, seen.counts, random)
     seen = seen.without_errors(starts[0], method.delta, random)
     inside = seen.coordinates.enter(seen.sample)
@@ -209,7 +213,21 @@ def first_state(method: Any, rows: Rows, weights: FloatArray | None) -> FitState
         lower_beta = isinstance(method.beta, str) and not chosen.cloud
         best, chosen = trial.best(starts, chosen, lower_beta=lower_beta)
         starts = [best]
-    return FitState(seen.coordinates, chosen, trial.sets(starts[0]), np.stack(starts))
+    return FitState(seen.coordinates, chosen, trial.sets(starts[0]), np.stack(starts), sight=whole)
+
+
+def sample_of(rows: Rows, weights: FloatArray | None, state: FitState, method: Any) -> tuple[Features, FloatArray]:
+    """Return some rows and their weights: those of the first look at the data, or the same drawn again."""
+    random = check_random_state(method.random_state)
+    if isinstance(rows, SparseRows):
+        chosen = np.arange(len(rows))
+        if len(rows) > _SPARSE_ROWS:
+            chosen = np.sort(sample_without_replacement(len(rows), _SPARSE_ROWS, random_state=random))
+        return rows.take(chosen), np.ones(len(chosen)) if weights is None else weights[chosen]
+    sight: Sight | None = state.sight
+    if sight is not None and sight.sample.shape[1] == rows.n_features:
+        return sight.sample, sight.counts
+    return draw(rows, weights, random, state.starts.shape[1])
 
 
 def _state_of_sparse(

@@ -47,6 +47,8 @@ class FitState:
         Where it is.
     best : Ended or None, default=None
         The best of those that ended.
+    sight : Sight or None, default=None
+        A sample of the rows; not part of a checkpoint.
     """
 
     coordinates: Coordinates
@@ -56,6 +58,7 @@ class FitState:
     stage: int = 0
     current: Ended | None = None
     best: Ended | None = None
+    sight: Any = None
 
     def to_arrays(self) -> dict[str, Any]:
         """The state as plain arrays."""

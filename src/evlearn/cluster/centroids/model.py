@@ -14,15 +14,17 @@ matter.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 import evlearn.kernels.prototypes as kernel
 from evlearn.belief import FocalSets
 from evlearn.blocks.sparse import Features, SparseBlock
+from evlearn.cluster.outlier_rule import OutlierRule, Segments
 from evlearn.cluster.set_costs import SetCosts, masses_of_costs, powers_of, solve_positive, total_cost
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.typing import FloatArray
@@ -48,6 +50,8 @@ _MANY, _ROWS_OF_PRODUCTS = 1 << 13, 2048
 _FAR_FOR_PRODUCTS, _NEAR_FOR_PRODUCTS, _SCALES_FOR_PRODUCTS = 1e6, 1e-3, (1e-12, 1e12)
 #: Where what the kernel takes of sets begins among its arguments, behind centre, scale and prototypes.
 _OF_SETS = 3
+#: The position of the cost of the empty set among the arguments.
+_EMPTY = 5
 
 
 class Coordinates(NamedTuple):
@@ -144,9 +148,13 @@ class PrototypeModel:
     costs: SetCosts
     coordinates: Coordinates
     prototypes: FloatArray
+    #: The rule for outliers, with reaches in these coordinates; None if the cost of the empty set decides.
+    outliers: OutlierRule | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_shape("prototypes", self.prototypes, (self.focal_sets.frame_size, self.n_features))
+        if self.outliers is not None:
+            check_shape("reaches", self.outliers.reaches, (self.focal_sets.frame_size,))
 
     @property
     def focal_sets(self) -> FocalSets:
@@ -168,10 +176,42 @@ class PrototypeModel:
         """What the empty set costs, in squared units of the model."""
         return float(self.costs.empty * self.coordinates.scale**2)
 
+    @property
+    def _final_empty_cost(self) -> float:
+        """The same for masses that are not used in a fit: no mass where there is a rule for outliers."""
+        return self.empty_cost if self.outliers is None else np.inf
+
+    def learn_outliers(self, sample: Features, weights: FloatArray, rate: float) -> Self:
+        """Return the model with a rule for outliers that is learned from a sample of the rows."""
+        squares = np.vstack([self._squares(sample[block]) for block in self._distance_blocks(len(sample))])
+        return replace(self, outliers=OutlierRule.learn(np.sqrt(squares), weights, rate))
+
+    def assign(self, rows: Features, weights: Any = None) -> FloatArray:
+        """Return the masses of rows."""
+        if self.outliers is None or len(rows) == 0:
+            return self._assign(rows)
+        masses = self._assign(rows)
+        for block in self._distance_blocks(len(rows)):
+            masses[block] = self.outliers.apply(masses[block], self._squares(rows[block]), self.segments)
+        return masses
+
+    @cached_property
+    def segments(self) -> Segments:
+        """The segments between the prototypes of pairs; with adaptive metrics, in the mean of both."""
+        squares = self._squares(self.centers)
+        return Segments.of(self.focal_sets, (squares + squares.T) / 2)
+
+    def _assign(self, rows: Any) -> FloatArray:
+        """Return the masses of rows by the costs of the sets alone."""
+        raise NotImplementedError
+
+    def _distance_blocks(self, n_rows: int) -> Iterator[slice]:
+        return row_blocks(n_rows, max(1, _DIFFERENCES // self.prototypes.size))
+
     def distances(self, rows: Features) -> FloatArray:
         """The distances of rows to the prototypes, in the user's unit."""
         out = np.empty((len(rows), len(self.prototypes)), dtype=rows.dtype)
-        for block in row_blocks(len(rows), max(1, _DIFFERENCES // self.prototypes.size)):
+        for block in self._distance_blocks(len(rows)):
             with np.errstate(over="ignore"):  # in single precision, of what is far from everything
                 out[block] = np.sqrt(self._squares(rows[block])) / self.coordinates.scale
         return out
@@ -201,14 +241,17 @@ class EuclideanModel(PrototypeModel):
 
     fixed: bool = False
 
-    def assign(self, rows: Features, weights: Any = None) -> FloatArray:
-        """The masses of rows."""
+    def _assign(self, rows: Features) -> FloatArray:
         if isinstance(rows, SparseBlock):
-            return masses_of_costs(self.costs_of(rows), self.costs.beta).astype(rows.dtype, copy=False)
+            costs = self.costs_of(rows)
+            costs[:, 0] = self._final_empty_cost
+            return masses_of_costs(costs, self.costs.beta).astype(rows.dtype, copy=False)
         given = rows.dtype
         rows = self._computable(rows)
         out = np.empty((len(rows), len(self.costs.focal_sets)), dtype=rows.dtype)
         arguments = self._arguments(rows)
+        if self.outliers is not None:
+            arguments = (*arguments[:_EMPTY], np.inf, *arguments[_EMPTY + 1 :])
         for block, known in self._by_products(rows, arguments):
             if known is None:
                 kernel.assign(rows[block], *arguments, out[block])
@@ -296,13 +339,20 @@ class EuclideanModel(PrototypeModel):
     def _squares(self, rows: Features) -> FloatArray:
         """Squared distances to the prototypes, in units of the model; by products where rows are sparse."""
         if not isinstance(rows, SparseBlock):
-            inside = self.coordinates.enter(rows)
-            return np.asarray(((inside[:, None, :] - self.prototypes) ** 2).sum(axis=2))
+            return self._dense_squares(rows)
         centers = self.centers
         both = rows.squares[:, None] + (centers**2).sum(axis=1)
         squares = both - 2 * (rows.matrix @ centers.T)
         squares[squares <= _LOST * both] = 0
         return np.asarray(squares * self.coordinates.scale**2)
+
+    def _dense_squares(self, rows: FloatArray) -> FloatArray:
+        inside = self.coordinates.enter(rows[:, : self.n_features])
+        squares = np.asarray(cdist(inside, self.prototypes, "sqeuclidean"))
+        if rows.shape[1] > self.n_features:
+            beyond = np.clip(rows[:, self.n_features :].astype(np.float64) * self.coordinates.scale, 0, FARTHEST)
+            squares += (beyond**2).sum(axis=1, keepdims=True)
+        return squares
 
     @cached_property
     def _offsets(self) -> FloatArray:

@@ -10,14 +10,14 @@ from scipy.optimize import linear_sum_assignment
 from evlearn.belief import FocalSets
 from evlearn.blocks import ArrayRows, Rows
 from evlearn.blocks.open import is_elsewhere
-from evlearn.blocks.sparse import SparseRows
+from evlearn.blocks.sparse import Features, SparseRows
 from evlearn.cluster.centroids.alternation import Alternation, Model, Point
 from evlearn.cluster.centroids.clusterer import PrototypeClusterer
-from evlearn.cluster.centroids.fit import PrototypeFit, first_model, first_state, refuse_endless
+from evlearn.cluster.centroids.fit import PrototypeFit, first_model, first_state, refuse_endless, sample_of
 from evlearn.cluster.centroids.fit_state import FitState
+from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.model import Statistics
 from evlearn.cluster.centroids.scales import Chosen
-from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.weights import check_weights, weight_unit
 from evlearn.cluster.centroids.young_stream import Memory, YoungStream
 from evlearn.cluster.focal_families import in_two_steps
@@ -139,7 +139,8 @@ class OnlineClusterer(PrototypeClusterer):
         self._seen_weight, self.n_samples_seen_ = 0.0, 0
         self._young = None if isinstance(rows, SparseRows) else YoungStream.of(rows, weights, self._memory)
         state = first_state(self, rows, weights)
-        self._publish_model(first_model(self, state), state.chosen)
+        model = self._with_outliers_of(*sample_of(rows, weights, state, self), first_model(self, state))
+        self._publish_model(model, state.chosen)
 
     def _look_again(self, rows: Rows, weights: FloatArray | None) -> None:
         """Begin again if the portions so far, with this one, are not what the first of them promised."""
@@ -165,6 +166,12 @@ class OnlineClusterer(PrototypeClusterer):
             if ordinary.sum_of_squares(centers) < ordinary.sum_of_squares(self.cluster_centers_):
                 self._statistics = end.statistics * (1 / fit.weight)
                 self._publish_model(end.model, fit.state.chosen)
+        counted = young.weights > 0
+        self._model = self._with_outliers_of(young.rows[counted], young.weights[counted], self._model)
+
+    def _with_outliers_of(self, sample: Features, weights: FloatArray, model: Model) -> Model:
+        """Return the model with the rule for outliers that follows from a sample, unless `delta` is a number."""
+        return model.learn_outliers(sample, weights, self.outlier_rate) if isinstance(self.delta, str) else model
 
     def _learn(self, rows: Rows, weights: FloatArray | None) -> None:
         """Better prototypes, from what all portions told."""

@@ -1,13 +1,13 @@
 r"""Starts that gross errors cannot capture: solutions of k-means, compared by a bounded loss.
 
-A few rows far from all others capture prototypes of k-means, because their squares outweigh all others. Solutions for
-all rows, for all but the farthest ones (trimmed k-means), and for all but isolated rows are therefore compared by
+A few rows far from all others capture prototypes of k-means, because their squares outweigh all others. Solutions
+for all rows, for all but the farthest ones (trimmed k-means), and for all but isolated rows are compared by
 
 .. math:: \sum_iw_i\min(d_i^2,R^2),\qquad R^2=W\,(1+36/\nu),
 
-with :math:`W` the mean squared distance of ordinary rows to the nearest prototype and :math:`\nu` the effective number
-of directions in which they spread. A small cluster that is worth a prototype lowers this loss; errors, however far
-away, cost no more than :math:`R^2` each. Rows beyond :math:`R` are left out while scales are selected.
+with :math:`W` the mean squared distance of ordinary rows to the nearest prototype and :math:`\nu` the effective
+number of directions in which they spread. A small cluster that is worth a prototype lowers this loss; errors,
+however far away, cost no more than :math:`R^2` each. Rows beyond :math:`R` are left out while scales are selected.
 """
 
 from typing import NamedTuple
@@ -69,7 +69,7 @@ class Spread(NamedTuple):
     @property
     def company(self) -> float:
         """The squared distance within which a row has neighbors if it belongs to a cluster."""
-        return 2 * self.within * (1 + 2 / np.sqrt(self.dimension))
+        return float(2 * self.within * (1 + 2 / np.sqrt(self.dimension)))
 
 
 def kmeans_solutions(
@@ -146,9 +146,7 @@ def _are_suspicious(rows: FloatArray, weights: FloatArray, prototypes: FloatArra
     return bool(squares.min(axis=1).max() > Spread.of(rows, weights, prototypes).bound)
 
 
-def _trimmed(
-    rows: FloatArray, weights: FloatArray, n_clusters: int, random: np.random.RandomState
-) -> FloatArray:
+def _trimmed(rows: FloatArray, weights: FloatArray, n_clusters: int, random: np.random.RandomState) -> FloatArray:
     """Return the best of some runs of trimmed k-means, which start with rows that are near to the median."""
     middle = np.median(rows, axis=0)
     apart = np.abs(rows - middle)
@@ -185,4 +183,4 @@ def _loss(rows: FloatArray, weights: FloatArray, prototypes: FloatArray, bound: 
 
 def _counts(weights: FloatArray) -> FloatArray:
     """Return weights as counts: shares that sum to 1 become counts in the same proportions."""
-    return weights * max(1.0, len(weights) / weights.sum())
+    return np.asarray(weights * max(1.0, len(weights) / weights.sum()))

@@ -65,7 +65,9 @@ class Trial:
         for _ in range(_MOST_LOWERINGS):
             ends = [self._descend(start, chosen) for start in starts[:_MOST_STARTS]]
             best = self.coordinates.leave(min(ends, key=lambda one: one.objective).state.model.prototypes)
-            if not lower_beta or not (are_coincident(pdist(best), chosen.width) or self._has_drifted(best, starts)):
+            if not lower_beta or not (
+                are_coincident(pdist(best), chosen.width) or self._has_drifted(best, starts)
+            ):
                 break
             chosen = chosen._replace(beta=1 + (chosen.beta - 1) / 2)
         return best, chosen

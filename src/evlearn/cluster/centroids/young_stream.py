@@ -8,8 +8,8 @@ from sklearn.utils import check_random_state
 
 from evlearn.blocks import ArrayRows, Rows
 from evlearn.cluster.centroids.fit import look_at
-from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.kmeans import squared_distances
+from evlearn.cluster.centroids.model import Coordinates
 from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
 from evlearn.cluster.neighbors.search import find_neighbors
 from evlearn.utils.typing import FloatArray

@@ -16,9 +16,9 @@ from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.base import EvidentialClusterer
-from evlearn.cluster.centroids.scales import Chosen, Scales, is_one_cloud
 from evlearn.cluster.centroids.kmeans import squared_distances
 from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
+from evlearn.cluster.centroids.scales import Chosen, Scales, is_one_cloud
 from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.cluster.focal_families import (
