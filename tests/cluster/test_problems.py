@@ -10,6 +10,7 @@ import evlearn
 from evlearn.cluster import CCM, ECM, EVCLUS, RECM, ECMdd, EKNNClus, MergedMixture
 from evlearn.cluster.base import add_problems
 from evlearn.cluster.collapse import warn_of_small_clusters
+from evlearn.conformal import ConformalClusterer
 from evlearn.ensemble import CredalEnsemble
 from evlearn.exceptions import CollapseWarning
 
@@ -100,6 +101,16 @@ def test_members_of_an_ensemble_keep_their_problems_to_themselves():
         ensemble = CredalEnsemble([inner, ECM(3, random_state=0)], n_clusters=3, random_state=0).fit(BLOBS)
     assert ensemble.credal_partition_.problems == ()
     assert len(ensemble.clusterers_[0].credal_partition_.problems) == 1
+
+
+def test_sets_of_clusters_have_the_problems_of_the_clusterer_inside(tmp_path):
+    cloud = np.random.default_rng(0).normal(size=(300, 5))
+    with pytest.warns(CollapseWarning):
+        model = ConformalClusterer(CCM(3, random_state=0), random_state=0).fit(cloud)
+    (problem,) = model.credal_partition_.problems
+    assert problem.startswith("The 3 clusters explain no more of these data than of one Gaussian cloud")
+    evlearn.save_model(model, tmp_path / "model.json")
+    assert evlearn.load_model(tmp_path / "model.json").predict_mass(cloud).problems == (problem,)
 
 
 def test_problems_are_put_before_those_of_the_fit():

@@ -15,8 +15,8 @@ from evlearn.conformal.p_values import Scores, contour, nonconformity, shortened
 from evlearn.conformal.replication import Calibration, cross_calibrate, split_calibrate
 from evlearn.conformal.support import best_clusters
 from evlearn.partition import CredalPartition
-from evlearn.partition.estimators import reached, with_names_of
-from evlearn.utils.convergence import whole_or_nothing
+from evlearn.partition.estimators import reached, split_pipeline, with_names_of
+from evlearn.utils.convergence import record_problems, whole_or_nothing
 from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import check_choice, check_integer, check_real
 
@@ -181,6 +181,7 @@ class ConformalClusterer(EvidentialClusterer):
         self.n_calibration_ = self._scores.n_samples
         self._publish_sets(data, calibration)
         self._name_samples(X)
+        record_problems(getattr(split_pipeline(self.estimator_)[1], "_problems", ()))
         return self
 
     def predict_mass(self, X: ArrayLike) -> CredalPartition:

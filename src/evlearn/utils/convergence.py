@@ -181,10 +181,11 @@ def ignoring_collapse(pattern: str) -> Iterator[None]:
     with recording_problems() as problems, warnings.catch_warnings():
         warnings.filterwarnings("ignore", pattern, CollapseWarning)
         yield
-    _record(problem for problem in problems if not re.match(pattern, problem, re.IGNORECASE))
+    record_problems(problem for problem in problems if not re.match(pattern, problem, re.IGNORECASE))
 
 
-def _record(sentences: Iterable[str]) -> None:
+def record_problems(sentences: Iterable[str]) -> None:
+    """Add sentences to the problems of the fit under way, if it keeps any."""
     problems = _PROBLEMS.get()
     if problems is not None:
         problems.extend(sentences)
@@ -195,7 +196,7 @@ def warn_of_collapse(what: str, remedy: str) -> None:
     message = f"{what}. {remedy}"
     is_word = what.split(" ", 1)[0].isalpha()  # and not the name of a parameter
     sentence = "".join(letter if letter.isprintable() else " " for letter in message)
-    _record([sentence[0].upper() + sentence[1:] if is_word else sentence])
+    record_problems([sentence[0].upper() + sentence[1:] if is_word else sentence])
     warn_caller(message, CollapseWarning)
 
 
