@@ -13,9 +13,10 @@ from sklearn.datasets import load_iris
 from evlearn.datasets import load_butterfly
 
 KINDS = ("spread out", "few points", "single columns")
-FAMILIES = ("Gaussian", "Student", "skewed")
+FAMILIES = ("Gaussian", "Student", "exponential", "lognormal")
 SIZES = (0.4, 0.3, 0.2, 0.1)  # shares of the clusters with planted outliers
 SPREADS = (1.0, 0.7, 1.3, 0.8)  # their standard deviations
+LOG_SPREAD = 0.6  # standard deviation of the logarithms of lognormal clusters
 UNBALANCED = (242, 48, 10)  # samples in each cluster
 TOPICS, UNSEEN_TOPICS, FEATURES = 50, 8, 128  # of the embeddings
 
@@ -75,7 +76,11 @@ def noise(random, family, shape):
         return random.normal(size=shape)
     if family == "Student":
         return random.standard_t(5, size=shape) / np.sqrt(5 / 3)
-    return random.exponential(size=shape) - 1
+    if family == "exponential":
+        return random.exponential(size=shape) - 1
+    variance = LOG_SPREAD**2
+    values = random.lognormal(-variance / 2, LOG_SPREAD, size=shape)
+    return (values - 1) / np.sqrt(np.expm1(variance))
 
 
 def planted_outliers(random, n=1000, d=2, family="Gaussian", share=0.05, gap=8.0):

@@ -47,12 +47,12 @@ SEEDS = {"design": 0, "validation": 1000}  # the first seed of each kind
 SHARES, DISTANCES, DIMENSIONS = (0.01, 0.03, 0.05), (10, 30, 100, 1000), (2, 5, 20)
 N_SAMPLES = {"RECM": 500, "MergedMixture": 500, "BootClus": 300, "CredalEnsemble": 500}  # others 1,000
 OUTLIER_DIMENSIONS = (2, 5, 20, 60)
-DETECTING = ("CCM", "ECM", "EVCLUS")
+DETECTING = ("CCM", "ECM", "EVCLUS", "RECM", "MergedMixture")
 EXPECTED_FALSE = 0.01  # false positives at which scores are compared
 SIMILAR_DIMENSIONS = (2, 2, 3, 4, 5, 6, 8, 10, 15, 20)
 N_EMBEDDINGS, N_NEW, UNSEEN, EMBEDDING_FALSE = 300_000, 20_000, 0.05, 0.02
 #: Repetitions of each cell.
-REPETITIONS = {"errors": 2, "errors, slow": 1, "outliers": 5, "clean": 5, "sizes": 5, "uniform": 6, "table": 5}
+REPETITIONS = {"errors": 2, "errors, slow": 1, "outliers": 4, "clean": 4, "sizes": 5, "uniform": 6, "table": 5}
 
 
 def measures(problem, answer):
