@@ -46,21 +46,20 @@ def evidential(name, X, n_clusters, seed=0):
         except ValueError as error:
             none = np.zeros(len(X), dtype=bool)
             return Answer(none.astype(int), none, none, none, none.astype(float), (f"refused: {error}",))
-    verdict = model.credal_partition_.verdict()
+    return answer_of(model.credal_partition_, caught)
+
+
+def answer_of(partition, caught=()):
+    """Return the answer of a credal partition and the warnings of its fit."""
+    verdict, is_empty = partition.verdict(), partition.focal_sets.sizes == 0
     return Answer(
-        labels=model.labels_,
+        labels=partition.to_hard(),
         sure=verdict.sure,
         torn=verdict.torn,
         outlier=verdict.outlier,
-        score=empty_mass(model.credal_partition_),
+        score=np.asarray(partition.masses)[:, is_empty].sum(axis=1),
         messages=tuple(str(warning.message) for warning in caught),
     )
-
-
-def empty_mass(partition):
-    """Return the mass of each sample on the empty set."""
-    sizes = partition.focal_sets.sizes
-    return np.asarray(partition.masses)[:, sizes == 0].sum(axis=1)
 
 
 def k_means(X, n_clusters, seed=0):

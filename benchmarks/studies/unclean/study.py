@@ -21,14 +21,17 @@ The seeds *design* are for tuning. The record is made with the seeds *validation
 import subprocess
 import time
 import warnings
+from itertools import product
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score, roc_auc_score, roc_curve
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score, pairwise_distances, roc_auc_score, roc_curve
 from sklearn.pipeline import make_pipeline
 
 from benchmarks.common import command_line, record
 from benchmarks.common.reference import ROOT
 from benchmarks.studies.unclean import generators
+from benchmarks.studies.unclean.generators import TOPICS
 from benchmarks.studies.unclean.methods import (
     DETECTORS,
     FAST,
@@ -36,7 +39,7 @@ from benchmarks.studies.unclean.methods import (
     PLAIN,
     SLOW,
     Answer,
-    empty_mass,
+    answer_of,
     evidential,
 )
 from evlearn.cluster import CCM
@@ -51,6 +54,7 @@ DETECTING = ("CCM", "ECM", "EVCLUS", "RECM", "MergedMixture")
 EXPECTED_FALSE = 0.01  # false positives at which scores are compared
 SIMILAR_DIMENSIONS = (2, 2, 3, 4, 5, 6, 8, 10, 15, 20)
 N_EMBEDDINGS, N_NEW, UNSEEN, EMBEDDING_FALSE = 300_000, 20_000, 0.05, 0.02
+OUTLIER_RATES = (0.001, 0.01, 0.02, 0.05)  # set by the user, beside the default
 #: Repetitions of each cell.
 REPETITIONS = {"errors": 2, "errors, slow": 1, "outliers": 4, "clean": 4, "sizes": 5, "uniform": 6, "table": 5}
 
@@ -121,43 +125,43 @@ def errors(first_seed, methods=()):
 
     All cells are for fast methods, a few for slow ones, and 1 has 20,000 samples.
     """
-
-    def cells(names, n_repetitions, shares, distances, dimensions, n_samples=None, kinds=generators.KINDS):
-        for kind in kinds:
-            for d in dimensions:
-                for share in shares:
-                    for size in distances:
-
-                        def draw(random, n, d=d, share=share, size=size, kind=kind):
-                            return generators.gross_errors(random, n, d, share, size, kind)
-
-                        cell = {"kind": kind, "d": d, "share": share, "distance": size}
-                        cell |= {"n": n_samples} if n_samples else {}
-                        answers = chosen(names, methods, n_samples)
-                        yield from repeated(draw, answers, first_seed, n_repetitions, **cell)
-
-    return [
-        *cells((*FAST, *PLAIN), REPETITIONS["errors"], SHARES, DISTANCES, DIMENSIONS),
-        *cells(SLOW, REPETITIONS["errors, slow"], (0.03,), (10, 100, 1000), (5,)),
-        *cells(FAST, 1, (0.03,), (100,), (5,), 20_000, generators.KINDS[:1]),
-    ]
+    kinds, (n_fast, n_slow) = generators.KINDS, (REPETITIONS["errors"], REPETITIONS["errors, slow"])
+    entries = []
+    for kind, d, share, size in product(kinds, DIMENSIONS, SHARES, DISTANCES):
+        entries += errors_in((*FAST, *PLAIN), first_seed, n_fast, methods, kind, d, share, size)
+    for kind, size in product(kinds, (10, 100, 1000)):
+        entries += errors_in(SLOW, first_seed, n_slow, methods, kind, 5, 0.03, size)
+    return [*entries, *errors_in(FAST, first_seed, 1, methods, "spread out", 5, 0.03, 100, n=20_000)]
 
 
-def outliers(first_seed, methods=(), share=0.05):
+def errors_in(names, first_seed, n_repetitions, methods, kind, d, share, distance, **size):
+    """Measure a cell of gross errors; `size` may have the number of samples n."""
+
+    def draw(random, n):
+        return generators.gross_errors(random, n, d, share, distance, kind)
+
+    cell = {"kind": kind, "d": d, "share": share, "distance": distance} | size
+    return repeated(draw, chosen(names, methods, size.get("n")), first_seed, n_repetitions, **cell)
+
+
+def outliers(first_seed, methods=()):
     """Measure planted outliers in clusters of different sizes and shapes."""
     entries = []
-    for family in generators.FAMILIES:
-        for d in OUTLIER_DIMENSIONS:
+    for family, d in product(generators.FAMILIES, OUTLIER_DIMENSIONS):
+        entries += outliers_in(first_seed, methods, family, d)
+    return entries
 
-            def draw(random, n, d=d, family=family):
-                return generators.planted_outliers(random, n, d, family, share)
 
-            cell = {"family": family, "d": d}
-            row = "outliers" if share else "clean"
-            names = chosen(DETECTING, methods)
-            entries += repeated(draw, names, first_seed, REPETITIONS[row], **cell)
-            if share and not methods:
-                entries += detectors(draw, first_seed, REPETITIONS[row], **cell)
+def outliers_in(first_seed, methods, family, d, share=0.05):
+    """Measure a cell of planted outliers, or of the same clusters without outliers."""
+
+    def draw(random, n):
+        return generators.planted_outliers(random, n, d, family, share)
+
+    cell, n_repetitions = {"family": family, "d": d}, REPETITIONS["outliers" if share else "clean"]
+    entries = repeated(draw, chosen(DETECTING, methods), first_seed, n_repetitions, **cell)
+    if share and not methods:
+        entries += detectors(draw, first_seed, n_repetitions, **cell)
     return entries
 
 
@@ -175,7 +179,10 @@ def detectors(draw, first_seed, n_repetitions, **cell):
 
 def clean(first_seed, methods=()):
     """Measure the same clusters without outliers."""
-    return outliers(first_seed, methods, share=0.0)
+    entries = []
+    for family, d in product(generators.FAMILIES, OUTLIER_DIMENSIONS):
+        entries += outliers_in(first_seed, methods, family, d, share=0.0)
+    return entries
 
 
 def sizes(first_seed, methods=()):
@@ -256,11 +263,7 @@ def table(first_seed, methods=()):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = make_pipeline(TableEncoder(), CCM(n_clusters, random_state=seed)).fit(X)
-        partition = model[-1].credal_partition_
-        verdict = partition.verdict()
-        messages = tuple(str(warning.message) for warning in caught)
-        kinds = verdict.sure, verdict.torn, verdict.outlier
-        return Answer(model[-1].labels_, *kinds, empty_mass(partition), messages)
+        return answer_of(model[-1].credal_partition_, caught)
 
     def draw(random, n):
         return generators.raw_table(random, n)
@@ -269,23 +272,44 @@ def table(first_seed, methods=()):
 
 
 def embeddings(first_seed, methods=(), n=N_EMBEDDINGS, n_new=N_NEW):
-    """Measure unit vectors of 50 topics, and new ones of which 5 % are from unseen topics."""
-    texts = generators.Embeddings(np.random.default_rng(first_seed))
-    training = texts.draw(np.random.default_rng(first_seed + 1), n)
-    new = texts.draw(np.random.default_rng(first_seed + 2), n_new, UNSEEN)
+    """Measure unit vectors of 50 topics, and new ones of which 5 % are from unseen topics.
+
+    The first topics are those of the issue; of 2 other draws of topics a third of the samples is used.
+    """
+    entries = []
+    for draw, topics_seed in enumerate((0, first_seed + 10, first_seed + 20)):
+        texts = generators.Embeddings(np.random.default_rng(topics_seed))
+        training = texts.draw(np.random.default_rng(first_seed + 3 * draw + 1), n // 3 if draw else n)
+        new = texts.draw(np.random.default_rng(first_seed + 3 * draw + 2), n_new, UNSEEN)
+        cell = {"topics": draw + 1, "n": len(training.X)}
+        entries += unseen_topics(training, new, first_seed, cell, () if draw else OUTLIER_RATES)
+    return entries
+
+
+def unseen_topics(training, new, seed, cell, rates):
+    """Measure CCM by default and with other rates, and distances to centers of k-means and of the true topics."""
     started = time.process_time()
-    model = CCM(training.n_clusters, random_state=first_seed).fit(training.X)
+    model = CCM(TOPICS, random_state=seed).fit(training.X)
     seconds = time.process_time() - started
-    partition = model.predict_mass(new.X)
-    outlier, unseen = partition.verdict().outlier, new.planted
-    row = {
-        "ari": adjusted_rand_score(new.y[~unseen], partition.to_hard()[~unseen]),
-        "flagged": outlier[unseen].mean(),
-        "false": outlier[~unseen].mean(),
-        **ranking(unseen, empty_mass(partition), EMBEDDING_FALSE),
-        "cpu": seconds,
-    }
-    return [entry({"method": "CCM", "n": n, "rate": "default"}, [row])]
+    entries = [entry(cell | {"method": "CCM", "rate": "default"}, [of_new(model, new) | {"cpu": seconds}])]
+    if "outlier_rate" in model.get_params():
+        for rate in rates:
+            again = CCM(TOPICS, init=model.cluster_centers_, outlier_rate=rate, random_state=seed).fit(training.X)
+            entries.append(entry(cell | {"method": "CCM", "rate": rate}, [of_new(again, new)]))
+    plain = KMeans(TOPICS, n_init=1, random_state=seed).fit(training.X).cluster_centers_
+    true = np.array([training.X[training.y == k].mean(axis=0) for k in range(TOPICS)])
+    for name, centers in (("k-means", plain), ("true means", true)):
+        distances = pairwise_distances(new.X, centers)
+        labels, score = distances.argmin(axis=1), distances.min(axis=1)
+        row = measures(new, Answer(labels)) | ranking(new.planted, score, EMBEDDING_FALSE)
+        entries.append(entry(cell | {"method": name}, [row]))
+    return entries
+
+
+def of_new(model, new):
+    """Return measures of new samples."""
+    answer = answer_of(model.predict_mass(new.X))
+    return measures(new, answer) | ranking(new.planted, answer.score, EMBEDDING_FALSE)
 
 
 ROWS = {
@@ -319,8 +343,8 @@ def main():
 
 
 def commit():
-    """Return the commit that was measured."""
-    words = ["git", "rev-parse", "--short", "HEAD"]
+    """Return the last commit that changed the sources."""
+    words = ["git", "log", "-1", "--format=%h", "--", "src"]
     return subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
