@@ -2,7 +2,7 @@
 The first ten minutes
 =====================
 
-The Iris data, clustered with `~evlearn.cluster.CCM`. The page :doc:`/guide/first_ten_minutes` explains it step by
+The Iris data with a typing error, clustered with `~evlearn.cluster.CCM`. The page :doc:`/guide/first_ten_minutes` explains it step by
 step.
 """
 
@@ -13,7 +13,8 @@ from evlearn.cluster import CCM
 from evlearn.plotting import CredalPartitionDisplay
 
 X = load_iris(as_frame=True).data
-model = CCM(n_clusters=3, delta=1.5, random_state=0).fit(X)
+X.iloc[0, 0] = 1.5  # and not 5.1
+model = CCM(n_clusters=3, random_state=0).fit(X)
 print(model.credal_partition_.summary())
 
 # %%

@@ -35,11 +35,11 @@ X = np.vstack(
 )
 
 # %%
-# Both methods are told that there are three clusters. ECM starts from the centres of k-means, so that clusters
-# have the same numbers, and is told how far from all centres an outlier is.
+# Both methods get the number of clusters, and ECM starts from the centers of k-means, so that clusters have the
+# same numbers. All other parameters have their default values.
 
 kmeans = KMeans(n_clusters=3, n_init=10, random_state=0).fit(X)
-ecm = ECM(n_clusters=3, init=kmeans.cluster_centers_, delta=3).fit(X)
+ecm = ECM(n_clusters=3, init=kmeans.cluster_centers_).fit(X)
 ecm.credal_partition_.summary()
 
 # %%

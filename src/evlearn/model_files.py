@@ -85,7 +85,7 @@ def save_model(estimator: EstimatorLike, path: str | os.PathLike[str]) -> None:
     >>> from evlearn.cluster import ECM
     >>> from evlearn.datasets import load_butterfly
     >>> X = load_butterfly().data
-    >>> model = ECM(2, delta=5, random_state=0).fit(X)
+    >>> model = ECM(2, random_state=0).fit(X)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     evlearn.save_model(model, Path(folder) / "model.json")
     ...     again = evlearn.load_model(Path(folder) / "model.json")

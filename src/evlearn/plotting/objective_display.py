@@ -54,7 +54,7 @@ class ObjectiveDisplay:
     >>> from evlearn.cluster import ECM
     >>> from evlearn.datasets import load_butterfly
     >>> from evlearn.plotting import ObjectiveDisplay
-    >>> model = ECM(n_clusters=2, delta=5, random_state=0).fit(load_butterfly().data)
+    >>> model = ECM(n_clusters=2, random_state=0).fit(load_butterfly().data)
     >>> display = ObjectiveDisplay.from_estimator(model)
     >>> len(display.history) == model.n_iter_ + 1
     True

@@ -99,7 +99,7 @@ def report(
     >>> from evlearn.cluster import ECM
     >>> from evlearn.datasets import load_butterfly
     >>> X = load_butterfly().data
-    >>> model = ECM(2, delta=5, random_state=0).fit(X)
+    >>> model = ECM(2, random_state=0).fit(X)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     evlearn.report(
     ...         model, X, Path(folder) / "butterfly.html", cluster_names=["left", "right"]

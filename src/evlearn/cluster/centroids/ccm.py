@@ -131,9 +131,13 @@ class CCM(OnlineClusterer):
     >>> from evlearn.cluster import CCM
     >>> from evlearn.datasets import load_butterfly
     >>> butterfly = load_butterfly()
-    >>> model = CCM(n_clusters=2, delta=8, random_state=0).fit(butterfly.data)
-    >>> model.labels_
-    array([1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0])
+    >>> model = CCM(n_clusters=2, random_state=0).fit(butterfly.data)
+    >>> model.credal_partition_.summary()
+    12 samples, 2 clusters
+      sure            10   (83.3 %)   0: 5, 1: 5
+      torn             1    (8.3 %)   Ω (any cluster): 1
+      outliers         1    (8.3 %)
+      sure: a belief of 0.60 or more in one cluster
     """
 
     _takes_gaps = True

@@ -172,11 +172,11 @@ class EVCLUS(RowwiseClusterer):
     >>> from evlearn.cluster import EVCLUS
     >>> from evlearn.datasets import load_butterfly
     >>> butterfly = load_butterfly()
-    >>> model = EVCLUS(n_clusters=2, d0=11, random_state=0).fit(butterfly.data)
+    >>> model = EVCLUS(n_clusters=2, random_state=0).fit(butterfly.data)
     >>> model.credal_partition_.summary()
     12 samples, 2 clusters
-      sure             8   (66.7 %)   0: 4, 1: 4
-      torn             3   (25.0 %)   Ω (any cluster): 3
+      sure            10   (83.3 %)   0: 5, 1: 5
+      torn             1    (8.3 %)   Ω (any cluster): 1
       outliers         1    (8.3 %)
       sure: a belief of 0.60 or more in one cluster
     """
