@@ -35,8 +35,9 @@ _SMALL = 0.7
 _BOUND = 6.0
 #: A row is isolated if fewer rows than this are as near to it as members of one cluster are to each other.
 _COMPANY = 3
-#: A solution replaces that for all rows if its loss is lower by this share.
-_BETTER = 0.01
+#: The solution of trimmed k-means must be better by more than what splitting a cluster in the middle gains: so
+#: many variances in one direction for each sample. Without isolated rows, this share of the loss is enough.
+_SPLIT, _BETTER = 0.7, 0.01
 
 
 class Spread(NamedTuple):
@@ -104,9 +105,12 @@ def _solutions(
 ) -> list[FloatArray]:
     """Return solutions of k-means for all rows, the best first."""
     # With many clusters every run misses some, and so does the best of 10 runs; one from a surplus hardly any.
-    few = n_clusters <= _MANY_CLUSTERS
-    run, n_runs = (kmeans, n_init) if few else (kmeans_of_many, 1)
-    ends = sorted((run(rows, weights, n_clusters, random) for _ in range(n_runs)), key=lambda end: end[1])
+    # With few clusters, such a run is the one that finds small clusters.
+    n_runs = n_init if n_clusters <= _MANY_CLUSTERS else 0
+    ends = [kmeans(rows, weights, n_clusters, random) for _ in range(n_runs)]
+    if n_runs != 1:
+        ends.append(kmeans_of_many(rows, weights, n_clusters, random))
+    ends.sort(key=lambda end: end[1])
     kept = [ends[0]]
     for end in ends[1:]:
         if end[1] > kept[-1][1] * (1 + _SAME):
@@ -132,9 +136,10 @@ def _robust(
     isolated = _isolated(rows, trimmed, narrow)
     if isolated.any() and len(rows) - isolated.sum() > n_clusters:
         candidates.append(_solutions(rows[~isolated], weights[~isolated], n_clusters, random, n_init))
-    losses = [_loss(rows, weights, one[0], narrow.bound) for one in candidates]
-    best = int(np.argmin(losses))
-    return candidates[best] if losses[best] < losses[0] * (1 - _BETTER) else solutions
+    losses = np.array([_loss(rows, weights, starts[0], narrow.bound) for starts in candidates])
+    losses[1] += _SPLIT * narrow.within / narrow.dimension * weights.sum()
+    losses[2:] += _BETTER * losses[0]
+    return candidates[int(np.argmin(losses))]
 
 
 def _are_suspicious(rows: FloatArray, weights: FloatArray, prototypes: FloatArray) -> bool:

@@ -18,9 +18,10 @@ from evlearn.utils.typing import FloatArray
 
 _MOST_STARTS, _MOST_ROWS, _ROWS_EACH = 3, 5_000, 20
 _TOL, _ITERATIONS = 1e-4, 100
-_MOST_LOWERINGS = 3
-#: Prototypes have drifted if their sum of squares is so many times that of k-means.
-_DRIFTED = 1.05
+_MOST_LOWERINGS = 5
+#: Prototypes have drifted if their sum of squares exceeds that of k-means by this many variances in one direction
+#: for each sample; a cluster that is split in the middle gains 0.64.
+_DRIFTED = 0.1
 
 
 @dataclass(frozen=True)
@@ -65,21 +66,22 @@ class Trial:
         for _ in range(_MOST_LOWERINGS):
             ends = [self._descend(start, chosen) for start in starts[:_MOST_STARTS]]
             best = self.coordinates.leave(min(ends, key=lambda one: one.objective).state.model.prototypes)
-            if not lower_beta or not (
-                are_coincident(pdist(best), chosen.width) or self._has_drifted(best, starts)
-            ):
+            if not lower_beta:
+                break
+            if not are_coincident(pdist(best), chosen.width) and not self._has_drifted(best, starts, chosen.width):
                 break
             chosen = chosen._replace(beta=1 + (chosen.beta - 1) / 2)
         return best, chosen
 
-    def _has_drifted(self, prototypes: FloatArray, starts: list[FloatArray]) -> bool:
+    def _has_drifted(self, prototypes: FloatArray, starts: list[FloatArray], width: float) -> bool:
         """Return True if the sum of squares about prototypes is much larger than that of k-means."""
         rows, weights = self._some(len(prototypes))
 
         def total(places: FloatArray) -> float:
             return float(weights @ squared_distances(rows, self.coordinates.enter(places)).min(axis=1))
 
-        return total(prototypes) > _DRIFTED * total(starts[0])
+        allowed = _DRIFTED * (width * self.coordinates.scale) ** 2 * float(weights.sum())
+        return total(prototypes) > total(starts[0]) + allowed
 
     def _descend(self, start: FloatArray, chosen: Chosen) -> Trace[Point]:
         rows, weights = self._some(len(start))
