@@ -14,6 +14,7 @@ from benchmarks.common.papers import RECM
 from evlearn import cluster
 from evlearn.belief import FocalSets
 from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
+from evlearn.cluster.isolation import crisp_clusters
 from evlearn.cluster.relational.squared_dissimilarities import Squares, missing_to_euclidean
 from evlearn.cluster.relational.weighted_means import RelationalModel
 from evlearn.cluster.set_costs import SetCosts
@@ -73,8 +74,12 @@ def test_the_objective_is_what_its_formula_says(blobs):
 
 def test_the_distance_to_the_empty_set_is_a_quantile_of_the_dissimilarities(blobs):
     X = blobs[0]
-    squares = pairwise_distances(X)[np.triu_indices(len(X), k=1)] ** 2
-    assert RECM(4, random_state=0).fit(X).delta_ == pytest.approx(np.sqrt(np.quantile(squares, 0.95)), rel=1e-12)
+    D = pairwise_distances(X)
+    ordinary = crisp_clusters(X, 4, "euclidean").ordinary
+    squares = D[np.ix_(ordinary, ordinary)][np.triu_indices(ordinary.sum(), k=1)] ** 2
+    reach = crisp_clusters(D, 4, "precomputed").reach
+    expected = min(np.sqrt(np.quantile(squares, 0.95)), 1.25 * reach)
+    assert RECM(4, random_state=0).fit(X).delta_ == pytest.approx(expected, rel=1e-9)
     assert RECM(4, delta=2, random_state=0).fit(X).delta_ == 2
 
 

@@ -3,10 +3,12 @@
 import numpy as np
 
 from evlearn.cluster.pairwise.exact import START_CANDIDATES, sweep, with_pairs, with_restarts
-from evlearn.cluster.pairwise.irqp import Swept, best_start
+from evlearn.cluster.pairwise.irqp import Swept, best_start, rows_against
 from evlearn.cluster.pairwise.pair_graph import AllPairs
-from evlearn.cluster.pairwise.problem import Problem, Solution, targets_of
+from evlearn.cluster.pairwise.problem import Problem, Solution
+from evlearn.cluster.pairwise.scales import targets_of
 from evlearn.utils.convergence import Trace
+from evlearn.utils.typing import FloatArray
 
 
 def solve(problem: Problem) -> Solution:
@@ -14,13 +16,21 @@ def solve(problem: Problem) -> Solution:
     problem.refuse_constraints("landmark")
     focal_sets, random, size = problem.focal_sets, problem.random, len(problem.data)
     distances = problem.square(np.arange(size))
-    transform = problem.transform_of(distances[~np.eye(size, dtype=bool)])
-    pairs = AllPairs(targets_of(distances, transform))
+    others = ~np.eye(size, dtype=bool)
+    scale = problem.scale_of(distances[others], problem.ordinary_pairs(others))
+    pairs = AllPairs(targets_of(distances, scale.transform))
+    n_candidates = START_CANDIDATES * problem.settings.n_init
+
+    def draw() -> FloatArray:
+        rows = np.flatnonzero(problem.ordinary)
+        masses = best_start(pairs.delta[np.ix_(rows, rows)], focal_sets, random, n_candidates=n_candidates)
+        start = rows_against(pairs.delta[:, rows], masses, focal_sets.conflict_matrix[None])
+        start[rows] = masses
+        return start
 
     def go() -> Trace[Swept]:
-        n_candidates = START_CANDIDATES * problem.settings.n_init
-        start = best_start(pairs.delta, focal_sets, random, n_candidates=n_candidates)
+        start = problem.crisp_start() if scale.from_clusters else draw()
         return sweep(problem, pairs, start, focal_sets, 0.0, random)
 
-    solution = Solution(with_restarts(go(), go, focal_sets), focal_sets, transform, pairs)
+    solution = Solution(with_restarts(go(), go, focal_sets), focal_sets, scale.transform, pairs)
     return with_pairs(problem, solution) if problem.in_two_steps else solution

@@ -79,9 +79,10 @@ class EVCLUS(RowwiseClusterer):
         The dissimilarity from which samples are almost surely in different clusters. None means a quantile.
     d0_quantile : float or "auto", default="auto"
         The quantile of the dissimilarities that None means; the papers have 0.9. "auto" tries ten quantiles on a
-        sample, and takes the one with the surest partition that has all clusters and few outliers. Then
-        "exponential" counts squares from a lower quantile on, so that distances that are all alike, as they are in
-        many dimensions, make no outliers.
+        sample, and takes the one with the surest partition that has all clusters and few outliers. Rows that are
+        far from every cluster, such as gross errors, do not count. If clusters have very different sizes,
+        multiples of the distance between the nearest two are tried as well. Then "exponential" counts squares from
+        a lower quantile on, so that distances that are all alike, as in many dimensions, make no outliers.
     n_partners : int, "auto", "all" or array-like of int of shape (n_samples, k), default="auto"
         How many other samples each sample is compared with, or which ones. "auto" means all of up to 2000 samples,
         and 200 beyond.
@@ -98,7 +99,8 @@ class EVCLUS(RowwiseClusterer):
         The weights of constraints to fit with, one after the other, each from where the last ended. None means 0,
         0.05 and `xi`.
     init : "auto", "random" or array-like of shape (n_samples, n_focal_sets), default="auto"
-        Where to start: from the best of several short fits of a sample, from random masses, or from given masses.
+        Where to start: from the best of several short fits of a sample without rows that are far from every
+        cluster, from random masses, or from given masses.
     n_init : int, default=1
         How many times to start; the best result is kept.
     max_iter : int, default=1000

@@ -9,10 +9,17 @@ from joblib import Parallel, delayed
 from evlearn import belief
 from evlearn.belief import FocalSets
 from evlearn.cluster.focal_families import neighbor_pairs, random_masses
-from evlearn.cluster.pairwise.irqp import Pairs, Swept, best_start, labels_of, normalisation, sweep_masses
+from evlearn.cluster.pairwise.irqp import (
+    Pairs,
+    Swept,
+    best_start,
+    labels_of,
+    normalisation,
+    sweep_masses,
+)
 from evlearn.cluster.pairwise.landmarks import LandmarkModel
-from evlearn.cluster.pairwise.pair_graph import Transform
-from evlearn.cluster.pairwise.problem import Problem, Solution, targets_of
+from evlearn.cluster.pairwise.problem import Problem, Solution
+from evlearn.cluster.pairwise.scales import Scale, targets_of
 from evlearn.constraints.penalty import Penalty
 from evlearn.partition import CredalPartition
 from evlearn.utils.convergence import Trace
@@ -28,11 +35,11 @@ _NEXT_TO_NONE = 0.05
 def solve(problem: Problem) -> Solution:
     """The best masses of several starts for pairs that stay the same."""
     settings, random = problem.settings, problem.random
-    pairs, transform = problem.pose()
+    pairs, scale = problem.pose()
 
     def go(seed: int) -> Trace[Swept]:
         own = np.random.RandomState(seed)
-        start = start_masses(problem, transform, own)
+        start = start_masses(problem, scale, own)
         trace = Trace(Swept(start, np.inf), [np.inf])
         for xi in problem.schedule:
             if not trace.interrupted:
@@ -45,7 +52,7 @@ def solve(problem: Problem) -> Solution:
     if isinstance(settings.init, str):
         again = partial(random.randint, np.iinfo(np.int32).max)
         trace = with_restarts(trace, lambda: go(again()), problem.focal_sets)
-    solution = Solution(trace, problem.focal_sets, transform, pairs)
+    solution = Solution(trace, problem.focal_sets, scale.transform, pairs)
     return with_pairs(problem, solution) if problem.in_two_steps else solution
 
 
@@ -83,8 +90,8 @@ def with_pairs(problem: Problem, found: Solution) -> Solution:
     return Solution(trace, near.focal_sets, found.transform, found.pairs)
 
 
-def start_masses(problem: Problem, transform: Transform, random: np.random.RandomState) -> FloatArray:
-    """Masses to start from."""
+def start_masses(problem: Problem, scale: Scale, random: np.random.RandomState) -> FloatArray:
+    """Return masses to start from."""
     settings, data, focal_sets = problem.settings, problem.data, problem.focal_sets
     if not isinstance(settings.init, str):
         masses = belief.check_masses(settings.init, focal_sets, name="init")
@@ -94,9 +101,11 @@ def start_masses(problem: Problem, transform: Transform, random: np.random.Rando
     check_choice("init", settings.init, ("auto", "random"))
     if settings.init == "random":
         return random_masses(len(data), len(focal_sets), random)
-    size = problem.start_size
-    everyone = len(data) <= size
-    chosen = np.arange(len(data)) if everyone else np.sort(random.permutation(len(data))[:size])
+    if scale.from_clusters:
+        return problem.crisp_start()
+    transform, size = scale.transform, problem.start_size
+    everyone = len(data) <= size and bool(problem.ordinary.all())
+    chosen = np.arange(len(data)) if everyone else np.sort(problem.draw_ordinary(random, size))
     delta = targets_of(problem.square(chosen), transform)
     known = best_start(delta, focal_sets, random, n_candidates=START_CANDIDATES)
     if everyone:

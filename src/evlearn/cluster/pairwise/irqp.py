@@ -5,6 +5,7 @@ solves it for every sample in turn, which never increases the objective; sweeps 
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -166,11 +167,7 @@ def best_start(
 ) -> FloatArray:
     """The best of several short descents over all pairs of a few samples."""
     pairs = AllPairs(delta)
-    eta = normalisation(pairs, "stress")
-
-    def improve(masses: FloatArray, sweeps: int) -> Trace[Swept]:
-        return sweep_masses(pairs, masses, focal_sets, eta=eta, tol=1e-3, max_iter=sweeps, random=random)
-
+    improve = partial(short_descent, pairs, focal_sets=focal_sets, random=random)
     starts = [
         random_masses(len(delta), len(focal_sets), random)
         if number % 2
@@ -178,9 +175,25 @@ def best_start(
         for number in range(n_candidates)
     ]
     # A few sweeps show which starts lead nowhere; the better ones go on.
-    traces = sorted((improve(start, 5) for start in starts), key=lambda one: one.objective)
-    traces = [improve(trace.state.masses, 20) for trace in traces[: max(1, n_candidates // 5)]]
+    traces = sorted((improve(start, sweeps=5) for start in starts), key=lambda one: one.objective)
+    traces = [improve(trace.state.masses, sweeps=20) for trace in traces[: max(1, n_candidates // 5)]]
     return min(traces, key=lambda one: one.objective).state.masses
+
+
+def short_descent(
+    pairs: AllPairs, masses: FloatArray, *, focal_sets: FocalSets, random: np.random.RandomState, sweeps: int
+) -> Trace[Swept]:
+    """Return where a few sweeps lead from some masses."""
+    eta = normalisation(pairs, "stress")
+    return sweep_masses(pairs, masses, focal_sets, eta=eta, tol=1e-3, max_iter=sweeps, random=random)
+
+
+def crisp_masses(clusters: IntArray, focal_sets: FocalSets) -> FloatArray:
+    """Return masses of which nearly all is on the cluster of each sample, or on the empty set where that is -1."""
+    masses = np.full((len(clusters), len(focal_sets)), 0.1 / len(focal_sets))
+    places = np.append(focal_sets.singleton_positions, 0)
+    masses[np.arange(len(clusters)), places[clusters]] += 0.9
+    return masses
 
 
 def rows_against(delta: FloatArray, masses: FloatArray, forms: FloatArray) -> FloatArray:

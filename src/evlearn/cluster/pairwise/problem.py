@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from evlearn.belief import FocalSets
 from evlearn.cluster.dissimilarities import distances_between
 from evlearn.cluster.focal_families import in_two_steps
-from evlearn.cluster.pairwise.irqp import Pairs, Swept, best_start, labels_of
+from evlearn.cluster.isolation import CrispClusters, crisp_clusters
+from evlearn.cluster.pairwise.irqp import Pairs, Swept, crisp_masses
 from evlearn.cluster.pairwise.pair_graph import AllPairs, Transform, regular_graph, symmetrize
 from evlearn.cluster.pairwise.partners import (
     ALL_PAIRS_UP_TO,
@@ -19,20 +21,13 @@ from evlearn.cluster.pairwise.partners import (
     read_partners,
     sample_rings,
 )
+from evlearn.cluster.pairwise.scales import Scale, select_scale, selects_d0, targets_of
 from evlearn.constraints import PairwiseConstraints
-from evlearn.partition.verdict import OUTLIER_MASS
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import Report, Trace
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 _START_OBJECTS = 150
-_PAPERS_QUANTILE = 0.9
-# Of d0_quantile="auto": starts for each quantile, the share of a quantile below which there is no conflict (unless
-# distances are the same there), the share of outliers that is no flaw, and what each share beyond it counts.
-_SCAN_CANDIDATES = 4
-_NEAR, _APART = 1 / 8, 1 - 1e-9
-_FEW_OUTLIERS, _OUTLIER_COST = 0.02, 5.0
-_QUANTILE_SAMPLE = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -100,15 +95,15 @@ class Problem:
         if self.constraints is not None and len(self.constraints):
             raise ValueError(f"constraints need solver='exact', got solver={solver!r}.")
 
-    def pose(self) -> tuple[Pairs, Transform]:
-        """The pairs with their targets, and the transform that made them."""
+    def pose(self) -> tuple[Pairs, Scale]:
+        """Return the pairs with their targets, and the scale of these."""
         given = np.ndim(self.settings.n_partners) == 2
         n_partners = self.n_partners
         if n_partners is None:
             distances = self.square(np.arange(len(self.data)))
-            used = distances[~np.eye(len(self.data), dtype=bool)]
-            transform = self.transform_of(used)
-            return AllPairs(targets_of(distances, transform)), transform
+            others = ~np.eye(len(self.data), dtype=bool)
+            scale = self.scale_of(distances[others], self.ordinary_pairs(others))
+            return AllPairs(targets_of(distances, scale.transform)), scale
         own = self.settings.pair_update == "own"
         if given:
             partners = read_partners(self.settings.n_partners, len(self.data))
@@ -118,12 +113,12 @@ class Problem:
             distances = partner_distances(self.data, partners, self.settings.metric)
         else:
             partners, distances = sample_rings(self.data, n_partners, self.settings.metric, self.random)
-        transform = self.transform_of(distances.reshape(-1))
+        scale = self.scale_of(distances.reshape(-1), self.ordinary_pairs(partners))
         for block in row_blocks(len(distances)):
-            distances[block] = transform(distances[block])
+            distances[block] = scale.transform(distances[block])
         if given and not own:
-            return symmetrize(partners, distances), transform
-        return regular_graph(partners, distances, symmetric=not own), transform
+            return symmetrize(partners, distances), scale
+        return regular_graph(partners, distances, symmetric=not own), scale
 
     def square(self, chosen: IntArray) -> FloatArray:
         """The dissimilarities of some samples with each other, in double precision."""
@@ -131,35 +126,88 @@ class Problem:
             return np.asarray(self.data[np.ix_(chosen, chosen)], dtype=np.float64)
         return distances_between(self.data[chosen], self.data[chosen], self.settings.metric)
 
-    def transform_of(self, used: FloatArray) -> Transform:
-        """From dissimilarities to target conflicts, with a scale that suits those of many pairs."""
-        used = used[:: len(used) // _QUANTILE_SAMPLE + 1]
-        kind = self.settings.dissimilarity_transform
-        ranks = np.sort(used) if isinstance(kind, str) and kind == "rank" else None
-        if self.settings.d0 is not None:
-            return Transform(kind, float(self.settings.d0), ranks)
-        if not isinstance(self.settings.d0_quantile, str):
-            return Transform(kind, float(_quantile(used, self.settings.d0_quantile)), ranks)
-        if kind == "exponential" or kind == "linear":
-            return self._scan_d0(used)
-        return Transform(kind, float(_quantile(used, _PAPERS_QUANTILE)), ranks)  # which does not count
+    @property
+    def selects_scale(self) -> bool:
+        """True if the scale is selected, so that isolated rows must not count."""
+        settings = self.settings
+        return selects_d0(settings.dissimilarity_transform, settings.d0, settings.d0_quantile)
 
-    def _scan_d0(self, used: FloatArray) -> Transform:
-        """The quantile, of ten, whose partition of a sample is the surest, with all clusters and few outliers."""
-        chosen = self.random.permutation(len(self.data))[: self.start_size]
-        distances = self.square(chosen)
-        focal_sets = FocalSets.simple(self.settings.n_clusters)
-        # Of c clusters of one size, a share 1/c of the pairs is within clusters; these must be below d0.
-        quantiles = np.append(np.geomspace(min(1 / self.settings.n_clusters, 0.5), 0.9, 8), [0.95, 0.99])
-        best = (np.inf, Transform("exponential", 1.0))
-        for d0, near in _quantile(used, np.column_stack([quantiles, _NEAR * quantiles])).tolist():
-            near = near if self.settings.dissimilarity_transform == "exponential" and near < _APART * d0 else 0.0
-            transform = Transform(self.settings.dissimilarity_transform, d0, near=near)
-            masses = best_start(
-                targets_of(distances, transform), focal_sets, self.random, n_candidates=_SCAN_CANDIDATES
-            )
-            best = min(best, (_flaws(masses, focal_sets), transform), key=lambda one: one[0])
-        return best[1]
+    @cached_property
+    def crisp(self) -> CrispClusters:
+        """Crisp clusters, and the rows that are isolated: far from all of them."""
+        return crisp_clusters(self.data, int(self.settings.n_clusters), self.settings.metric)
+
+    @property
+    def ordinary(self) -> BoolArray:
+        """The mask of the rows that select scales and starts: those that are not isolated."""
+        return self.crisp.ordinary
+
+    def crisp_start(self) -> FloatArray:
+        """Return masses that are nearly all on crisp clusters, or on the empty set for isolated rows."""
+        return crisp_masses(np.where(self.ordinary, self.crisp.labels, -1), self.focal_sets)
+
+    def ordinary_pairs(self, partners: Any) -> BoolArray | None:
+        """Return the mask of the pairs of ordinary rows, row by row; None for all pairs.
+
+        Parameters
+        ----------
+        partners : ndarray of shape (n_samples, k)
+            The positions of the partners of each row, or a mask of these if all rows are compared.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_pairs,) or None
+            The mask.
+        """
+        if not self.selects_scale or self.ordinary.all():
+            return None
+        if partners.dtype == bool:
+            return np.asarray(np.logical_and.outer(self.ordinary, self.ordinary)[partners])
+        return np.asarray(self.ordinary[:, None] & self.ordinary[partners]).reshape(-1)
+
+    def draw_ordinary(self, random: np.random.RandomState, size: int) -> IntArray:
+        """Draw some of the ordinary rows, in random order."""
+        order = random.permutation(len(self.data))
+        return np.asarray(order[self.ordinary[order]][:size])
+
+    def draw_ring(self, random: np.random.RandomState, size: int) -> IntArray:
+        """Draw some of the rows whose pairs decide the scale."""
+        return (
+            self.draw_ordinary(random, size) if self.selects_scale else random.permutation(len(self.data))[:size]
+        )
+
+    def _sample(self) -> tuple[FloatArray, IntArray | None]:
+        chosen = self.draw_ordinary(self.random, self.start_size)
+        return self.square(chosen), self.crisp.labels[chosen] if self.crisp.unbalanced else None
+
+    def scale_of(self, used: FloatArray, ordinary: BoolArray | None = None) -> Scale:
+        """Return the transform from dissimilarities to target conflicts, with a scale that suits many pairs.
+
+        Parameters
+        ----------
+        used : ndarray of shape (n_pairs,)
+            The dissimilarities of the pairs.
+        ordinary : ndarray of bool of shape (n_pairs,) or None, default=None
+            The mask of the pairs of ordinary rows, for scales that are selected automatically; None for all pairs.
+
+        Returns
+        -------
+        Scale
+            The transform, and the start that it was selected with.
+        """
+        settings = self.settings
+        kind, d0, d0_quantile = settings.dissimilarity_transform, settings.d0, settings.d0_quantile
+        if ordinary is not None:
+            used = used[ordinary]
+        return select_scale(
+            used,
+            self._sample,
+            kind=kind,
+            d0=d0,
+            d0_quantile=d0_quantile,
+            n_clusters=int(settings.n_clusters),
+            random=self.random,
+        )
 
 
 @dataclass(frozen=True)
@@ -187,26 +235,3 @@ class Solution:
     def masses(self) -> FloatArray:
         """The masses."""
         return self.trace.state.masses
-
-
-def targets_of(distances: FloatArray, transform: Transform) -> FloatArray:
-    """The target conflicts of all pairs of some samples."""
-    delta = np.array(transform(distances), dtype=np.float64, order="C")
-    np.fill_diagonal(delta, 0)
-    return delta
-
-
-def _quantile(distances: FloatArray, share: FloatArray | float) -> FloatArray:
-    """Quantiles of dissimilarities, never zero."""
-    found = np.quantile(distances, share)
-    # More than this share of the pairs are duplicates: any positive scale tells them from the rest.
-    return np.where(found > 0, found, float(distances.max(initial=0)) or 1.0)
-
-
-def _flaws(masses: FloatArray, focal_sets: FocalSets) -> float:
-    """What a partition of a sample lacks: belief in single clusters, clusters, and places for all but a few."""
-    n_clusters = focal_sets.frame_size
-    unsure = 1 - float(masses[:, focal_sets.singleton_positions].max(axis=1).mean())
-    missing = n_clusters - len(np.unique(labels_of(masses, focal_sets)))
-    outliers = float((masses[:, 0] >= OUTLIER_MASS).mean())
-    return unsure + missing / n_clusters + _OUTLIER_COST * max(outliers - _FEW_OUTLIERS, 0)

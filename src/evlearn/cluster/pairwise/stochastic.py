@@ -44,15 +44,13 @@ def solve(problem: Problem) -> Solution:
     if settings.stopping != "last":
         raise ValueError("stopping='average' needs solver 'exact' or 'landmark', got 'stochastic'.")
     n_rings = min(20, 100_000 // len(data) + 1)
-    rings = [
-        ring_distances(data, random.permutation(len(data))[:100_000], settings.metric) for _ in range(n_rings)
-    ]
-    transform = problem.transform_of(np.concatenate(rings))
+    rings = [ring_distances(data, problem.draw_ring(random, 100_000), settings.metric) for _ in range(n_rings)]
+    scale = problem.scale_of(np.concatenate(rings))
     trace = descend_stochastic(
         data,
-        start_masses(problem, transform, random),
+        start_masses(problem, scale, random),
         problem.focal_sets,
-        transform,
+        scale.transform,
         settings.metric,
         n_partners=problem.n_partners or min(MANY_OBJECTS_PARTNERS, len(data)),
         block_size=min(256, max(1, len(data) // 4)),
@@ -61,7 +59,7 @@ def solve(problem: Problem) -> Solution:
         random=random,
         report=problem.report,
     )
-    return Solution(trace, problem.focal_sets, transform)
+    return Solution(trace, problem.focal_sets, scale.transform)
 
 
 def descend_stochastic(

@@ -17,6 +17,7 @@ from evlearn.cluster.base import EvidentialClusterer
 from evlearn.cluster.collapse import warn_of_small_clusters
 from evlearn.cluster.dissimilarities import check_dissimilarities, distances_between, symmetric_dissimilarities
 from evlearn.cluster.focal_families import in_two_steps, make_focal_sets, neighbor_pairs, refuse_too_many_sets
+from evlearn.cluster.isolation import BEYOND_REACH, crisp_clusters
 from evlearn.cluster.neighbors.search import check_finite
 from evlearn.cluster.relational.medoids import (
     MedoidModel,
@@ -25,7 +26,9 @@ from evlearn.cluster.relational.medoids import (
     best_medoids,
     exponent_of,
     hard_medoids,
+    has_drifted,
     medoid_step,
+    medoids_of,
     settle_medoids,
     spread_medoids,
 )
@@ -47,6 +50,7 @@ from evlearn.utils.validation import (
 )
 
 _NEAR_AND_FAR = 0.95
+_LEAST_BETA = 1.01
 _HARD_STARTS = 10
 _BLOCK_NUMBERS = 1 << 22  # of dissimilarities of new samples that are in memory at a time
 
@@ -103,14 +107,16 @@ class ECMdd(EvidentialClusterer):
         2, with which nearly all samples count in all clusters.
     delta : float or "auto", default="auto"
         Samples farther than ``delta**2`` from all clusters are outliers; a square, although dissimilarities
-        are not squared. "auto": ``delta**2`` is the dissimilarity that 95 of 100 pairs do not exceed. For the
-        median, which squares dissimilarities: farther than `delta`.
+        are not squared. "auto": ``delta**2`` is the dissimilarity that 95 of 100 pairs do not exceed, and at most
+        1.25 times the distance at which samples are far from a cluster compared with its width. For the median,
+        which squares dissimilarities: farther than `delta`.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
     init : {"hard", "spread", "random"} or array-like of int of shape (n_clusters,), default="hard"
         The first medoids: those of the best of ten crisp partitions, samples far apart, random ones, or given
-        ones. With several starts, the first is as said, and the others are random.
+        ones. With several starts, the first is as said, and the others are random. Samples that are far from every
+        cluster are no medoids at first unless they are given.
     n_init : int, default=1
         How many times to start; the best result is kept. Given medoids are one start.
     max_iter : int, default=100
@@ -344,12 +350,13 @@ class ECMdd(EvidentialClusterer):
         check_dissimilarities(data, square=reset)
         return symmetric_dissimilarities(data) if reset else data
 
-    def _empty(self, apart: FloatArray, unit: float) -> float:
-        """The cost of the empty set."""
+    def _empty(self, apart: FloatArray, unit: float, reach: float) -> float:
+        """Return the cost of the empty set."""
         if not isinstance(self.delta, str):
             return float(self.delta) / self._unit_of_costs(unit) * float(self.delta)
         # More than 95 of 100 pairs are duplicates: any positive distance tells them from the rest.
         far = float(np.quantile(squareform(apart, checks=False), _NEAR_AND_FAR)) or float(apart.max()) or 1.0
+        far = min(far, BEYOND_REACH * reach)
         return far**2 if self._squared else far
 
     @property
@@ -364,18 +371,24 @@ class ECMdd(EvidentialClusterer):
 
     def _run(self, apart: FloatArray, unit: float, focal_sets: FocalSets) -> Trace[MedoidState]:
         """The best of all starts, and then, if asked for, once more with the pairs of neighbouring clusters."""
-        starts = self._starts(apart)
-        auto = isinstance(self.beta, str)
-        compared = apart**2 if self._squared else apart
-        beta = exponent_of(compared, settle_medoids(apart, starts[0])) if auto else float(self.beta)
+        # Isolated rows would decide scales and starts; they get masses at the end like all others.
+        crisp = crisp_clusters(apart, int(self.n_clusters), "precomputed")
+        ordinary = np.flatnonzero(crisp.ordinary)
+        among = apart[np.ix_(ordinary, ordinary)]
+        starts = self._starts(len(apart), ordinary, among)
+        small = isinstance(self.init, str) and self.init == "hard" and crisp.unbalanced
+        if small:
+            # The sum of dissimilarities is lower without small clusters.
+            starts[0] = ordinary[medoids_of(among, crisp.labels[ordinary])]
+        beta = self._exponent(apart, ordinary, starts[0]) if isinstance(self.beta, str) else float(self.beta)
         eta, gamma, xi, psi = (float(one) for one in (self.eta, self.gamma, self.xi, self.psi))
-        empty, stop = self._empty(apart, unit), Event()
+        empty, stop = self._empty(among, unit, crisp.reach), Event()
         tell = Steps(self.max_iter, len(starts) + in_two_steps(self.focal_sets))
 
         def report(number: int, value: float) -> None:
             tell(number, value * self._unit_of_costs(unit))
 
-        def go(start: IntArray, sets: FocalSets) -> Trace[MedoidState]:
+        def go(start: IntArray, sets: FocalSets, beta: float) -> Trace[MedoidState]:
             rule = MedoidRule(sets, beta, eta, gamma, xi, psi, unit)
             factors = rule.table.sum(axis=1) ** float(self.alpha)
             model = MedoidModel(sets, rule.single(start, apart), factors, empty, beta, unit)
@@ -385,26 +398,41 @@ class ECMdd(EvidentialClusterer):
             return descend(step, trace, max_iter=self.max_iter, stop=stop, report=report)
 
         run = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        traces = run(delayed(go)(start, focal_sets) for start in starts)
+        traces = run(delayed(go)(start, focal_sets, beta) for start in starts)
         found = best_of(traces, lambda one: best_medoids(one).objective)
+        # A vague fit may leave small clusters for parts of a large one.
+        while small and isinstance(self.beta, str) and not found.interrupted and beta > _LEAST_BETA:
+            ends = best_medoids(found).model.medoids.chosen[: self.n_clusters]
+            if not has_drifted(apart[ordinary], starts[0], ends):
+                break
+            beta = (1 + beta) / 2
+            found = go(starts[0], focal_sets, beta)
         if not in_two_steps(self.focal_sets) or found.interrupted:
             return found
         best = best_medoids(found)
         partition = CredalPartition(best.masses, focal_sets, validate=False)
         near = neighbor_pairs(partition, n_neighbors=self.n_pair_neighbors)
-        refined = go(best.model.medoids.chosen[: self.n_clusters], near.focal_sets)
+        refined = go(best.model.medoids.chosen[: self.n_clusters], near.focal_sets, beta)
         return refined if refined.n_iter else replace(found, interrupted=True)
 
-    def _starts(self, apart: FloatArray) -> list[IntArray]:
+    def _starts(self, n_samples: int, ordinary: IntArray, among: FloatArray) -> list[IntArray]:
+        """Return medoids to start from, which are ordinary samples unless they are given."""
         random = check_random_state(self.random_state)
         if not isinstance(self.init, str):
-            return [_read_medoids(self.init, self.n_clusters, len(apart))]
-        starts = [random.permutation(len(apart))[: self.n_clusters] for _ in range(self.n_init)]
+            return [_read_medoids(self.init, self.n_clusters, n_samples)]
+        starts = [random.permutation(len(among))[: self.n_clusters] for _ in range(self.n_init)]
         if self.init == "hard":
-            starts[0] = hard_medoids(apart, self.n_clusters, random, n_init=_HARD_STARTS)
+            starts[0] = hard_medoids(among, self.n_clusters, random, n_init=_HARD_STARTS)
         if self.init == "spread":
-            starts[0] = spread_medoids(apart, self.n_clusters)
-        return starts
+            starts[0] = spread_medoids(among, self.n_clusters)
+        return [ordinary[start] for start in starts]
+
+    def _exponent(self, apart: FloatArray, ordinary: IntArray, medoids: IntArray) -> float:
+        """Return the exponent of the masses that suits ordinary samples."""
+        rows = np.union1d(ordinary, medoids)  # given medoids may be isolated
+        among = apart[np.ix_(rows, rows)]
+        settled = settle_medoids(among, np.searchsorted(rows, medoids))
+        return exponent_of(among**2 if self._squared else among, settled)
 
 
 def _read_medoids(init: Any, n_clusters: int, n_samples: int) -> IntArray:

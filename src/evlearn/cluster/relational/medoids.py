@@ -19,6 +19,7 @@ from evlearn.utils.validation import check_shape
 
 _EPS = 1e-12
 _MOST_ROUNDS = 50
+_DRIFT = 1.05
 # Of the exponent that is chosen: by how much the nearest cluster should outweigh the next, and the bounds. Nearer
 # to 1, a cloud without clusters would be sure of them.
 _TIMES_AS_MUCH = 20.0
@@ -299,12 +300,23 @@ def settle_medoids(apart: FloatArray, medoids: IntArray) -> IntArray:
     for _ in range(_MOST_ROUNDS):
         labels = apart[medoids].argmin(axis=0)
         labels[medoids] = np.arange(len(medoids))  # also where medoids coincide
-        members = [np.flatnonzero(labels == k) for k in range(len(medoids))]
-        found = np.array([some[apart[np.ix_(some, some)].sum(axis=0).argmin()] for some in members])
+        found = medoids_of(apart, labels)
         if np.array_equal(found, medoids):
             break
         medoids = found
     return medoids
+
+
+def medoids_of(apart: FloatArray, labels: IntArray) -> IntArray:
+    """Return the medoid of each crisp cluster: the sample with the least sum of dissimilarities to the others."""
+    members = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
+    return np.array([some[apart[np.ix_(some, some)].sum(axis=0).argmin()] for some in members])
+
+
+def has_drifted(apart: FloatArray, first: IntArray, last: IntArray) -> bool:
+    """Return True if the sum of squared dissimilarities to the nearest medoid is much larger than at the start."""
+    before, after = (float(np.square(apart[:, medoids].min(axis=1)).sum()) for medoids in (first, last))
+    return after > _DRIFT * before
 
 
 def exponent_of(apart: FloatArray, medoids: IntArray) -> float:

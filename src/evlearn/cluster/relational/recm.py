@@ -28,6 +28,7 @@ from evlearn.cluster.focal_families import (
     random_masses,
 )
 from evlearn.cluster.gaps import partition_with_gaps
+from evlearn.cluster.isolation import BEYOND_REACH, crisp_clusters
 from evlearn.cluster.relational.squared_dissimilarities import Squares, coordinates_of
 from evlearn.cluster.relational.weighted_means import RelationalModel, RelationalState, relational_step, start_at
 from evlearn.cluster.set_costs import SetCosts
@@ -90,7 +91,9 @@ class RECM(EvidentialClusterer):
         package uses 1.5.
     delta : float or "auto", default="auto"
         The distance to the empty set: samples that are farther than this from all clusters are outliers. "auto"
-        uses the dissimilarity that 95 of 100 pairs of samples do not exceed.
+        uses the dissimilarity that 95 of 100 pairs of samples do not exceed, and at most 1.25 times the distance
+        at which samples are far from a cluster compared with its width, about 6 standard deviations in the plane.
+        Samples beyond that distance from all clusters do not count in the selection of parameters and starts.
     metric : str or callable, default="euclidean"
         "precomputed" for a square matrix of dissimilarities, or any metric of
         `sklearn.metrics.pairwise_distances`.
@@ -238,10 +241,17 @@ class RECM(EvidentialClusterer):
         self._check_evidence(len(data), self.n_clusters)
         random = check_random_state(self.random_state)
         unit, squares = self._square(data)
-        delta = self._typical_distance(squares) if isinstance(self.delta, str) else float(self.delta) * unit.scale
+        # Isolated rows would decide scales and starts; they get masses at the end like all others.
+        crisp = crisp_clusters(np.sqrt(squares), int(self.n_clusters), "precomputed")
+        ordinary = crisp.ordinary
+        if isinstance(self.delta, str):
+            among = squares[np.ix_(ordinary, ordinary)]
+            delta = min(self._typical_distance(among), BEYOND_REACH * crisp.reach)
+        else:
+            delta = float(self.delta) * unit.scale
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_init)
         with one_blas_thread():
-            first, chosen = self._begin(squares, delta, random)
+            first, chosen = self._begin(squares, np.flatnonzero(ordinary), delta, random)
         trace = self._run(squares, unit, first, chosen, seeds)
         state = trace.state
         self._warn(state, chosen)
@@ -344,10 +354,10 @@ class RECM(EvidentialClusterer):
         return float(np.sqrt(quantile if quantile > 0 else pairs.max())) or 1.0
 
     def _begin(
-        self, squares: FloatArray, delta: float, random: np.random.RandomState
+        self, squares: FloatArray, ordinary: IntArray, delta: float, random: np.random.RandomState
     ) -> tuple[list[Trace[RelationalState]], Chosen]:
-        """Some solutions of k-means for samples taken as points of a space, and what follows from the best."""
-        some = np.sort(random.permutation(len(squares))[:_ROWS])
+        """Return solutions of k-means for ordinary samples taken as points of a space, and parameters."""
+        some = np.sort(ordinary[random.permutation(len(ordinary))[:_ROWS]])
         rows, each = coordinates_of(squares[np.ix_(some, some)]), np.ones(len(some))
         n_init = self.n_init if isinstance(self.init, str) and self.init == "kmeans" else 1
         solutions = kmeans_solutions(self.n_clusters, rows, each, random, n_init=n_init)[:_MOST_STARTS]
