@@ -269,3 +269,80 @@ def test_constraints_that_are_wrong_are_told(text, options, message, folder, cap
         (folder / "pairs.csv").write_text(text)
     assert run("cluster", "iris.csv", "-k", 3, *options, "--constraints", "pairs.csv") == 1
     assert message in capsys.readouterr().err
+
+
+def written_customers(n, seed):
+    """Return customers of 3 groups as people write them, with 4 wrong cells, and their groups."""
+    random = np.random.default_rng(seed)
+    group = random.integers(3, size=n)
+    spend = np.exp(random.normal(np.array([4, 6, 8])[group], 0.3))
+    spend[:2] = 999_999
+    age = random.normal(np.array([25, 45, 65])[group], 4).round()
+    age[2:4] = -3
+    last = pd.Timestamp("2026-10-31") - pd.to_timedelta(random.integers(0, 300, n), unit="D")
+    channel = np.array(["web", "store", "app"], dtype=object)[group]
+    channel[::9] = [random.choice([one.upper(), f" {one}", one.title()]) for one in channel[::9]]
+    forms = [lambda v: f"€ {v:,.2f}", lambda v: f"{v:.2f} EUR", lambda v: f"€{v:,.0f}"]
+    frame = pd.DataFrame(
+        {
+            "spend": [forms[random.integers(3)](value) for value in spend],
+            "age": age.astype(int),
+            "returns": [f"{value:.1f}%" for value in 100 * random.beta(2, np.array([10, 30, 90])[group])],
+            "last": last.strftime("%d/%m/%Y"),
+            "channel": channel,
+        }
+    )
+    frame[random.random(frame.shape) < 0.03] = None
+    return frame, group
+
+
+def test_amounts_percentages_dates_and_spellings_of_a_file_are_read_as_in_python(folder, monkeypatch, capsys):
+    monkeypatch.setattr("evlearn.command_line.tables._CHUNK_ROWS", 70)
+    table, _ = written_customers(300, 0)
+    table.to_csv("table.csv", index=False)
+    assert run("cluster", "table.csv", "-k", 3, "--model", "model.json") == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.startswith("evlearn: spend: amounts in EUR from ") for line in lines)
+    assert any(line.startswith("evlearn: returns: percentages from ") for line in lines)
+    assert any(line.startswith("evlearn: last: dates (day/month/year) from ") for line in lines)
+    assert any(line.startswith("evlearn: channel: 3 categories, ") for line in lines)
+    assert any(
+        line.startswith("evlearn: Check spend: ") and "far above all others (999,999)" in line for line in lines
+    )
+    assert any(line.startswith("evlearn: Check age: ") and "negative values (-3)" in line for line in lines)
+    model = evlearn.load_model("model.json")
+    assert model[0].columns_ == TableEncoder().fit(table).columns_
+    later, _ = written_customers(200, 1)
+    later.to_csv("later.csv", index=False)
+    assert run("predict", "model.json", "later.csv", "-q", "--notation", "sets", "--out", "result.csv") == 0
+    expected = evlearn.predict_mass(model, later)
+    np.testing.assert_allclose(pd.read_csv("result.csv")["doubt"], expected.doubt(), atol=1e-9)
+    alone = evlearn.predict_mass(model, later.iloc[[5]])
+    np.testing.assert_allclose(alone.doubt(), expected.doubt()[[5]], atol=1e-9)
+
+
+def test_suspicious_columns_are_listed_also_in_wide_tables(folder, capsys):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(random.normal(size=(120, 30)), columns=[f"c{k}" for k in range(30)])
+    table.loc[7, "c29"] = 1e6
+    table.to_csv("table.csv", index=False)
+    assert run("cluster", "table.csv", "-k", 2) == 0
+    told = capsys.readouterr().err
+    assert "evlearn: c29: numbers" not in told
+    assert "evlearn: Check c29: 1 value far above all others (1,000,000)." in told
+
+
+def test_a_few_amounts_among_plain_numbers_are_amounts_and_other_text_is_an_error(folder, capsys):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"price": random.normal(50, 9, 100).round(2), "size": random.normal(size=100)}).astype(
+        str
+    )
+    table.loc[60, "price"] = "€ 51.00"
+    table.to_csv("table.csv", index=False)
+    assert run("cluster", "table.csv", "-k", 2, "--model", "model.json") == 0
+    assert "evlearn: price: amounts in EUR from" in capsys.readouterr().err
+    assert run("predict", "model.json", "table.csv", "-q", "--out", "result.csv") == 0
+    table.loc[80, "price"] = "ask"
+    table.to_csv("table.csv", index=False)
+    assert run("cluster", "table.csv", "-k", 2) == 1
+    assert "'ask' in column 'price' is not a number" in capsys.readouterr().err

@@ -879,9 +879,9 @@ FROM_THE_THIRD_REVIEW = [
         "samples in sparse places are strange for their place",
     ),
     Mutant(
-        "preprocessing/columns.py",
-        "there = clipped if clipped.std() > 0 else there",
-        "there = clipped",
+        "preprocessing/scales.py",
+        "values = clipped if clipped.std() > 0 else values",
+        "values = clipped",
         "a column in which few values differ is not scaled",
     ),
     Mutant(
@@ -1038,7 +1038,7 @@ CHOSEN_LATER = [
     ),
     Mutant(
         "preprocessing/columns.py",
-        "kept = sorted(k for k in largest if categories[k] != OTHER)",
+        "kept = sorted(k for k in largest if fold(categories[k]) != OTHER)",
         "kept = sorted(largest)",
         'there are two features of the name "other"',
     ),

@@ -35,7 +35,9 @@ from evlearn.model_selection import select_n_clusters
 from evlearn.partition import SURE_LEVEL, CredalPartition, PartitionSummary
 from evlearn.partition.verdict import level_for
 from evlearn.preprocessing import TableEncoder
-from evlearn.preprocessing.reading import number_in
+from evlearn.preprocessing.columns import format_of
+from evlearn.preprocessing.description import suspicions_of
+from evlearn.preprocessing.reading import looks_like_number
 from evlearn.reporting.report import NO_PICTURES, can_draw, write_report
 from evlearn.reporting.review import review_table
 from evlearn.utils.files import replacing
@@ -281,12 +283,23 @@ def _learn_columns(
     for facts in encoder.columns_:
         name = facts["column"]
         # Either text was not in the sample, or too many different numbers are beside it.
-        if facts.get("reason") == "mixed" or (facts["kind"] == "number" and name in texts):
-            cells = (cell for cell in rows.columns[name] if cell is not None and number_in(cell) is None)
-            raise NotNumbersError(table.path.name, {name: texts.get(name) or (None, next(cells))})
-    for line in encoder.describe().splitlines()[: _MOST_NAMES + 1]:
+        first = texts.get(name)
+        if facts.get("reason") == "mixed" or (facts["kind"] == "number" and not _is_read(facts, first)):
+            cells = [cell for cell in rows.columns[name] if cell is not None and not looks_like_number(cell)]
+            if first is None or (cells and looks_like_number(first[1])):
+                first = None, cells[0]
+            raise NotNumbersError(table.path.name, {name: first})
+    suspicions = suspicions_of(encoder.columns_)
+    for line in encoder.describe().splitlines()[: min(len(encoder.columns_), _MOST_NAMES) + 1]:
+        progress.say(f"evlearn: {line}")
+    for line in suspicions[:_MOST_NAMES]:
         progress.say(f"evlearn: {line}")
     return encoder, types
+
+
+def _is_read(facts: dict[str, Any], cell: tuple[int | None, str] | None) -> bool:
+    """Return True if a cell is a number in the format of the column, or if there is no such cell."""
+    return cell is None or format_of(facts).parse(cell[1]) is not None
 
 
 def _typed_rows(

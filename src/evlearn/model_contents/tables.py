@@ -4,6 +4,7 @@ from typing import Any
 
 from evlearn.model_contents.contents import FEATURE_NAMES, N_FEATURES, POSITIVE, Contents, listed
 from evlearn.preprocessing import GowerDistances, TableEncoder
+from evlearn.utils.cells import CURRENCIES
 from evlearn.utils.stored_values import (
     Check,
     array,
@@ -24,16 +25,21 @@ _NUMBERS: dict[str, Check] = {
     "high": number(),
     "center": number(),
     "scale": POSITIVE,
+    "decimal": text(".", ","),
+    "currency": optional(text(*CURRENCIES)),
 }
 _CATEGORIES: dict[str, Check] = {
     "categories": listed(text(), fewest=2),
     "frequencies": listed(number(0, 1)),
     "pooled": flag,
+    "exact": flag,
+    "merged": listed(text()),
 }
 _SOURCES = ("number", "duration", "date", "yes/no", "text")
+_DATES = ("date", "day/month/year", "month/day/year")
 _KINDS: dict[str, dict[str, Check]] = {
-    "number": _NUMBERS | {"source": text("number", "duration")},
-    "date": _NUMBERS | {"source": text("date")},
+    "number": _NUMBERS | {"source": text("number", "amount", "percentage", "duration")},
+    "date": _NUMBERS | {"source": text(*_DATES)},
     "yes/no": _CATEGORIES | {"size": POSITIVE, "source": text("yes/no")},
     "category": _CATEGORIES | {"size": POSITIVE, "source": text(*_SOURCES)},
     "ordered": _CATEGORIES | {"center": number(), "scale": POSITIVE, "source": text(*_SOURCES)},
@@ -48,15 +54,30 @@ _EVERY: dict[str, Check] = {
 }
 
 
+def _suspicion(where: str, value: Any) -> None:
+    """Raise unless a value describes suspicious cells of a column."""
+    check_keys(where, value, ("what", "count", "examples"))
+    text("above", "below", "negative", "spelling", "day or month")(f"{where}.what", value["what"])
+    whole(0)(f"{where}.count", value["count"])
+    is_spelling = value["what"] == "spelling"
+    listed(text() if is_spelling else number())(f"{where}.examples", value["examples"])
+    if is_spelling and len(value["examples"]) != 2:
+        raise ValueError(f"{where}.examples must be 2 names, got {shortened(value['examples'])}")
+
+
 def _column(where: str, value: Any) -> None:
     """A check: the value says what is needed of a column of its kind."""
     text(*_KINDS)(f"{where}.kind", value.get("kind") if isinstance(value, dict) else None)
     checks = _EVERY | _KINDS[value["kind"]]
+    if value["kind"] != "left out":
+        checks |= {"suspicions": listed(_suspicion)}
     check_keys(where, value, checks)
     for name, check in checks.items():
         check(f"{where}.{name}", value[name])
     if value["kind"] == "yes/no" and value["categories"] != ["False", "True"]:
         raise ValueError(f"{where}.categories must be ['False', 'True'], got {shortened(value['categories'])}")
+    if "currency" in value and (value["currency"] is None) != (value["source"] != "amount"):
+        raise ValueError(f"{where}.currency must be that of amounts, got {shortened(value['currency'])}")
     n_features = {"left out": 0, "yes/no": 2, "category": 2}.get(value["kind"], 1)
     if n_features == 2:
         n_features = 1 if len(value["categories"]) == 2 else len(value["categories"])

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from evlearn.preprocessing.columns import learn_column
-from evlearn.preprocessing.description import describe_columns
-from evlearn.preprocessing.reading import RawColumn, number_in, read_columns, split_columns
+from evlearn.preprocessing.description import describe_columns, describe_reason
+from evlearn.preprocessing.reading import RawColumn, looks_like_number, read_columns, split_columns
 from evlearn.utils.callbacks import CallbackSupportMixin
 from evlearn.utils.convergence import warn_caller
 from evlearn.utils.validation import check_real
@@ -45,8 +45,8 @@ class ReadsTables(TransformerMixin, CallbackSupportMixin, BaseEstimator):
             settings: dict[str, Any] = {"scaling": scaling, "max_categories": max_categories, "named": named}
             settings |= {"categorical": name in categorical, "weight": float(weights.get(name, 1.0))}
             learned.append(_dropped(name) if name in drop else learn_column(column, **settings))
-            if learned[-1].get("reason") == "mixed":
-                _warn_of_text(column)
+            if learned[-1].get("reason") in ("mixed", "formats", "dates"):
+                _warn_of_text(column, learned[-1])
         if not any(one["features"] for one in learned):
             raise ValueError(f"X has no column that tells rows apart. {describe_columns(learned)}")
         self.n_features_in_ = len(learned)
@@ -100,8 +100,12 @@ def _check_size(parts: list[tuple[str, Any]], least: int) -> None:
         raise ValueError(f"X has {rows} sample(s), while a minimum of {least} is required.")
 
 
-def _warn_of_text(column: RawColumn) -> None:
-    texts = [cell for cell in column.cells if cell is not None and number_in(cell) is None]
+def _warn_of_text(column: RawColumn, facts: dict[str, Any]) -> None:
+    """Warn that a column is left out although its cells look like numbers or dates."""
+    if facts["reason"] != "mixed":
+        warn_caller(f"the column {column.name!r} is {describe_reason(facts['reason'])}.")
+        return
+    texts = [cell for cell in column.cells if cell is not None and not looks_like_number(cell)]
     warn_caller(
         f"the column {column.name!r} is left out, because it has numbers, but also {len(texts)} other value(s) "
         f"such as {texts[0]!r}. Correct these values or empty their cells, put the column in drop, or put it "

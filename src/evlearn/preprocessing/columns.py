@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evlearn.preprocessing.reading import RawColumn, aliases, as_dates, as_flags, as_numbers, as_text, number_in
+from evlearn.preprocessing.reading import RawColumn, aliases, as_dates, as_flags, as_numbers, as_text
+from evlearn.preprocessing.scales import learn_numbers, transformed
+from evlearn.preprocessing.spellings import fold, may_merge, merge_spellings, suspect_spellings
+from evlearn.utils.cells import PERCENT, NumberFormat
 from evlearn.utils.typing import FloatArray
 
 #: The name of the feature that rare categories share.
 OTHER = "other"
 #: More different texts than this share of the rows are no categories, where there are enough rows to tell.
 _TEXT_SHARE, _ENOUGH_ROWS = 0.5, 20
-#: A column is skewed if its upper twentieth is so many times farther from the median than its lower one.
-_SKEWED, _FEW_VALUES = 3.0, 10
-#: Scales heed the values between these quantiles, so that a few wrong ones do not squeeze all others.
-_QUANTILES = (0.01, 0.99)
 _NAMED_AS_ID = re.compile(r"(^|[\W_])(id|nr|no|number|key|uuid|index|code)$|[a-z]I[dD]$", re.IGNORECASE)
 
 
@@ -40,12 +39,25 @@ def learn_column(
     reason = _why_not(column, there, named and not categorical)
     if reason:
         return facts | {"kind": "left out", "reason": reason, "features": []}
-    facts["source"] = column.source
+    left_out = facts | {"kind": "left out", "features": []}
+    facts |= {"source": column.source, "suspicions": []}
     if numeric:
-        return facts | _learn_numbers(column.name, there, scaling if kind == "number" else "standard")
+        facts |= {"decimal": column.numbers.decimal, **learn_numbers(column, there, scaling)}
+        facts["currency"] = column.numbers.unit if column.source == "amount" else None
+        if column.has_ambiguous_dates:
+            facts["suspicions"].append({"what": "day or month", "count": len(there), "examples": []})
+        return facts
     categories, counts = _count(column, there)
     if kind == "ordered":
-        return facts | _learn_ranks(column.name, categories, counts)
+        return facts | {"exact": True, "merged": []} | _learn_ranks(column.name, categories, counts)
+    exact = kind == "yes/no" or not may_merge(categories, counts)
+    merged: list[str] = []
+    if not exact:
+        categories, counts, merged = merge_spellings(categories, counts)
+    if len(categories) == 1:
+        return left_out | {"reason": "constant"}
+    facts["suspicions"] = suspect_spellings(categories, counts) if kind == "category" else []
+    facts |= {"exact": exact, "merged": merged}
     return facts | _learn_categories(column.name, categories, counts, max_categories)
 
 
@@ -53,9 +65,7 @@ def encode_column(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
     """The features of a column, with NaN for gaps; a category that the fit did not see gives zeros."""
     weight = facts["weight"] ** 0.5
     if facts["kind"] in ("number", "date"):
-        numbers = as_dates(column) if facts["kind"] == "date" else as_numbers(column, facts["source"])
-        if facts["transform"] == "log":
-            numbers = np.log1p(np.maximum(numbers, 0) / facts["unit"])
+        numbers = transformed(numbers_of(column, facts), facts)
         return np.asarray(weight / facts["scale"] * (numbers - facts["center"]))[:, None]
     codes = codes_of(column, facts)
     n_categories = len(facts["categories"])
@@ -67,6 +77,19 @@ def encode_column(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
         blocks = size * np.eye(n_categories) if n_categories > 2 else size / 2**0.5 * np.array([[-1.0], [1.0]])
         table = np.vstack([blocks, np.full((1, blocks.shape[1]), np.nan), np.zeros((1, blocks.shape[1]))])
     return np.asarray(weight * table[codes])
+
+
+def numbers_of(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
+    """Return the numbers or days of a column that were learned as such, with NaN for missing cells."""
+    if facts["kind"] == "date":
+        return as_dates(column, facts["source"])
+    return as_numbers(column, facts["source"], format_of(facts))
+
+
+def format_of(facts: dict[str, Any]) -> NumberFormat:
+    """Return the format of the numbers of a column that is text."""
+    unit = PERCENT if facts["source"] == "percentage" else facts["currency"]
+    return NumberFormat.of_unit(facts["decimal"], unit)
 
 
 def codes_of(column: RawColumn, facts: dict[str, Any]) -> NDArray[np.intp]:
@@ -81,6 +104,9 @@ def codes_of(column: RawColumn, facts: dict[str, Any]) -> NDArray[np.intp]:
         if any(converted):
             same = aliases(facts["categories"])
             names[converted] = [same.get(name, name) for name in names[converted]]
+    if not facts["exact"]:
+        position = {fold(name): place for name, place in position.items()}
+        names[:] = [None if name is None else fold(name) for name in names]
     return np.array([-2 if name is None else position.get(name, rest) for name in names], dtype=np.intp)
 
 
@@ -89,7 +115,9 @@ def decode_column(features: FloatArray, facts: dict[str, Any]) -> NDArray[Any]:
     features = features / facts["weight"] ** 0.5
     if facts["kind"] in ("number", "date"):
         numbers = features[:, 0] * facts["scale"] + facts["center"]
-        return np.asarray(np.expm1(numbers) * facts["unit"] if facts["transform"] == "log" else numbers)
+        if facts["transform"] == "log":
+            numbers = np.sign(numbers) * np.expm1(np.abs(numbers)) * facts["unit"]
+        return np.asarray(numbers)
     names = np.array([*facts["categories"], None], dtype=object)
     gaps = np.asarray(np.isnan(features).any(axis=1))
     filled = np.where(gaps[:, None], 0, features)
@@ -112,45 +140,14 @@ def _why_not(column: RawColumn, there: NDArray[Any], named: bool) -> str:
         return "constant"
     if not named or column.declared or len(there) < _ENOUGH_ROWS:
         return ""
+    if column.kind == "category" and column.problem == "dates":
+        return "dates"
     if column.kind == "category" and distinct > _TEXT_SHARE * len(there):
-        if sum(cell is not None for cell in map(number_in, column.cells)) > _TEXT_SHARE * len(there):
-            return "mixed"
-        return "identifier" if distinct == len(there) else "text"
+        return column.problem or ("identifier" if distinct == len(there) else "text")
     if column.kind == "number" and distinct == len(there) and (there == np.rint(there)).all():
         consecutive = there.max() - there.min() == len(there) - 1
         return "identifier" if consecutive or _NAMED_AS_ID.search(column.name) else ""
     return ""
-
-
-def _learn_numbers(name: str, there: FloatArray, scaling: str) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "transform": "none",
-        "unit": 1.0,
-        "low": float(there.min()),
-        "high": float(there.max()),
-    }
-    if scaling == "auto" and _is_skewed(there):
-        positive = there[there > 0]
-        facts |= {"transform": "log", "unit": float(np.median(positive))}
-        there = np.log1p(there / facts["unit"])
-    if scaling == "auto":
-        low, high = np.quantile(there, _QUANTILES)
-        clipped = np.clip(there, low, high)
-        there = clipped if clipped.std() > 0 else there  # or else only a few values differ at all
-    return facts | {"center": float(there.mean()), "scale": _spread(there), "features": [name]}
-
-
-def _is_skewed(there: FloatArray) -> bool:
-    if there.min() < 0:
-        return False
-    low, middle, high = np.quantile(there, [0.05, 0.5, 0.95])
-    return bool(high - middle > _SKEWED * (middle - low)) and len(np.unique(there)) > _FEW_VALUES
-
-
-def _spread(values: FloatArray) -> float:
-    # Of values divided by the largest, whose squares are numbers.
-    largest = float(np.abs(values).max()) or 1.0
-    return float((values / largest).std() * largest) or 1.0
 
 
 def _count(column: RawColumn, there: NDArray[Any]) -> tuple[list[str], FloatArray]:
@@ -175,7 +172,7 @@ def _learn_categories(name: str, categories: list[str], counts: FloatArray, most
     pooled = len(categories) > most
     if pooled:
         largest = np.argsort(-counts, kind="stable")[: most - 1].tolist()
-        kept = sorted(k for k in largest if categories[k] != OTHER)
+        kept = sorted(k for k in largest if fold(categories[k]) != OTHER)
         counts = np.append(counts[kept], counts.sum() - counts[kept].sum())
         categories = [*(categories[k] for k in kept), OTHER]
     shares = counts / counts.sum()

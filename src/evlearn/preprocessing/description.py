@@ -13,6 +13,10 @@ _REASONS = {
     "text": "left out, because more than half of its values are different: it looks like free text",
     "mixed": "left out, because most of its values are numbers, but not all: correct the others, or leave these "
     "cells empty",
+    "formats": "left out, because its numbers have several formats or currencies, or because the mark before 3 "
+    "digits may be a decimal mark or a thousands mark: write all of them in the same way, without thousands marks",
+    "dates": "left out, because its dates are neither all day/month/year nor all month/day/year: write them as "
+    "2026-11-16",
     "dropped": "left out, as you asked",
 }
 
@@ -23,7 +27,25 @@ def describe_columns(columns: list[dict[str, Any]]) -> str:
     features = sum(len(one["features"]) for one in columns)
     of = "" if used == len(columns) else f" of {len(columns)}"
     whole = f"{_many(used, 'column')}{of} became {_many(features, 'feature')}."
-    return "\n".join([whole, *(f"{one['column']}: {_sentence(one)}." for one in columns)])
+    lines = [f"{one['column']}: {_sentence(one)}." for one in columns]
+    return "\n".join([whole, *lines, *suspicions_of(columns)])
+
+
+def describe_reason(reason: str) -> str:
+    """Return the words for the reason why a column is left out."""
+    return _REASONS[reason]
+
+
+def suspicions_of(columns: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each column with suspicious values."""
+    lines = []
+    for facts in columns:
+        parts = [_suspicion(facts, one) for one in facts.get("suspicions", ())]
+        if len(parts) > _MOST_NAMED:
+            parts = [*parts[:_MOST_NAMED], f"and {len(parts) - _MOST_NAMED} more"]
+        if parts:
+            lines.append(f"Check {facts['column']}: {', '.join(parts)}.")
+    return lines
 
 
 def plain(value: float) -> str:
@@ -37,7 +59,7 @@ def plain(value: float) -> str:
 
 def _sentence(facts: dict[str, Any]) -> str:
     if facts["kind"] == "left out":
-        return _REASONS[facts["reason"]]
+        return describe_reason(facts["reason"])
     told = {"number": _numbers, "date": _dates, "ordered": _ranks}.get(facts["kind"], _categories)(facts)
     if facts["weight"] != 1:
         told += f"; it counts {plain(facts['weight'])} times"
@@ -47,7 +69,8 @@ def _sentence(facts: dict[str, Any]) -> str:
 
 
 def _numbers(facts: dict[str, Any]) -> str:
-    told = f"numbers from {plain(facts['low'])} to {plain(facts['high'])}, "
+    sources = {"amount": f"amounts in {facts['currency']}", "percentage": "percentages"}
+    told = f"{sources.get(facts['source'], 'numbers')} from {plain(facts['low'])} to {plain(facts['high'])}, "
     if facts["transform"] == "log":
         return told + "most of them small, so that their logarithms are used, divided by their spread"
     return told + f"divided by their spread ({plain(facts['scale'])})"
@@ -55,7 +78,23 @@ def _numbers(facts: dict[str, Any]) -> str:
 
 def _dates(facts: dict[str, Any]) -> str:
     first, last = (str(days_to_dates([facts[one]])[0])[:10] for one in ("low", "high"))
-    return f"dates from {first} to {last}, divided by their spread ({plain(facts['scale'])} days)"
+    order = "" if facts["source"] == "date" else f" ({facts['source']})"
+    return f"dates{order} from {first} to {last}, divided by their spread ({plain(facts['scale'])} days)"
+
+
+def _suspicion(facts: dict[str, Any], suspicion: dict[str, Any]) -> str:
+    what, examples = suspicion["what"], suspicion["examples"]
+    if what == "spelling":
+        name, other = examples
+        return f"{name!r} ({suspicion['count']:,}) may be {other!r}"
+    if what == "day or month":
+        return f"all dates could be month/day/year as well as {facts['source']}"
+    shown = ", ".join(
+        str(days_to_dates([one])[0])[:10] if facts["kind"] == "date" else plain(one) for one in examples
+    )
+    counted = _many(suspicion["count"], "negative value" if what == "negative" else "value")
+    place = "" if what == "negative" else f" far {what} all others"
+    return f"{counted}{place} ({shown}{', ...' if len(examples) > 2 else ''})"
 
 
 def _ranks(facts: dict[str, Any]) -> str:
@@ -68,11 +107,20 @@ def _categories(facts: dict[str, Any]) -> str:
         for name, share in zip(facts["categories"], facts["frequencies"], strict=True)
     ]
     if len(named) == 2:
-        return ("yes or no, " if facts["kind"] == "yes/no" else "two categories, ") + " and ".join(named)
+        told = ("yes or no, " if facts["kind"] == "yes/no" else "two categories, ") + " and ".join(named)
+        return told + _merged(facts)
     order = sorted(range(len(named)), key=lambda k: -facts["frequencies"][k])
     shown = ", ".join(named[k] for k in order[:_MOST_NAMED]) + (", ..." if len(named) > _MOST_NAMED else "")
     rare = f" (rare ones together as {OTHER!r})" if facts["pooled"] else ""
-    return f"{len(named)} categories{rare}, {shown}; together they weigh as much as one number"
+    told = f"{len(named)} categories{rare}, {shown}; together they weigh as much as one number"
+    return told + _merged(facts)
+
+
+def _merged(facts: dict[str, Any]) -> str:
+    if not facts["merged"]:
+        return ""
+    more = ", ..." if len(facts["merged"]) > _MOST_NAMED else ""
+    return f"; other spellings merged: {', '.join(facts['merged'][:_MOST_NAMED])}{more}"
 
 
 def _many(number: int, what: str) -> str:

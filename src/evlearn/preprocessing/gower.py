@@ -9,8 +9,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from evlearn.preprocessing.base import ReadsTables
-from evlearn.preprocessing.columns import codes_of
-from evlearn.preprocessing.reading import RawColumn, as_dates, as_numbers
+from evlearn.preprocessing.columns import codes_of, numbers_of
+from evlearn.preprocessing.reading import RawColumn
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import whole_or_nothing
 from evlearn.utils.typing import FloatArray, TableLike
@@ -29,9 +29,10 @@ def gower_distances(
 ) -> FloatArray:
     """Dissimilarities of the rows of a table of any columns, with gaps: the mean of those of its columns.
 
-    Two numbers or dates differ by their difference, divided by the range of the column; two categories by 0 or 1;
-    ordered ones by the steps between them. Columns where one of the two rows has a gap do not count for this pair,
-    and rows that have no column in common are as different as rows are on average.
+    Two numbers or dates differ by their difference, divided by the range of the column, and at most by 1; two
+    categories by 0 or 1; ordered ones by the steps between them. The range is that of all values but the
+    suspicious ones, which `TableEncoder.describe` would list. Columns where one of the two rows has a gap do not
+    count for this pair, and rows that have no column in common are as different as rows are on average.
 
     Parameters
     ----------
@@ -228,8 +229,7 @@ class GowerDistances(ClassNamePrefixFeaturesOutMixin, ReadsTables):
 def _position(column: RawColumn, facts: dict[str, Any]) -> FloatArray:
     """Numbers as shares of their range, ordered categories as shares of the way, others as codes."""
     if facts["kind"] in ("number", "date"):
-        numbers = as_dates(column) if facts["kind"] == "date" else as_numbers(column, facts["source"])
-        return np.asarray((numbers - facts["low"]) / (facts["high"] - facts["low"]))
+        return np.asarray((numbers_of(column, facts) - facts["low"]) / (facts["high"] - facts["low"]))
     codes = codes_of(column, facts)
     ordered = facts["kind"] == "ordered"
     unknown = codes < (0 if ordered else -1)  # another category than all others, but nowhere in an order

@@ -17,16 +17,32 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from evlearn.utils.cells import NumberFormat, is_missing_text
+from evlearn.utils.cells import (
+    PERCENT,
+    DateOrder,
+    NumberFormat,
+    find_date_order,
+    find_number_format,
+    is_missing_text,
+    looks_like_date,
+    parse_date,
+    split_unit,
+)
 from evlearn.utils.typing import FloatArray
 from evlearn.utils.validation import refuse_containers
 
 Kind = Literal["number", "date", "yes/no", "category", "ordered"]
-Source = Literal["number", "duration", "date", "yes/no", "text"]
+Source = Literal[
+    "number", "amount", "percentage", "duration", "date", "day/month/year", "month/day/year", "yes/no", "text"
+]
 _KINDS: dict[Source, Kind] = {
     "number": "number",
+    "amount": "number",
+    "percentage": "number",
     "duration": "number",
     "date": "date",
+    "day/month/year": "date",
+    "month/day/year": "date",
     "yes/no": "yes/no",
     "text": "category",
 }
@@ -34,6 +50,22 @@ _DAY = np.timedelta64(1, "D")
 _UNITS = {"M": "datetime64[us]", "m": "timedelta64[us]"}
 _MAX_EXACT = 2**53  # larger whole numbers lose digits as floats
 _NUMBERS = NumberFormat()
+_DATE_ORDERS: dict[Source, DateOrder] = {
+    "day/month/year": "day/month/year",
+    "month/day/year": "month/day/year",
+}
+#: The cells of a column by its type, for error messages.
+_EXPECTED: dict[Source, str] = {
+    "number": "only numbers",
+    "amount": "amounts of money in 1 currency (such as EUR 1,234.50)",
+    "percentage": "percentages (such as 12.5%)",
+    "duration": "durations",
+    "date": "dates (such as 2026-11-16)",
+    "day/month/year": "dates with the day first (such as 31/12/2026)",
+    "month/day/year": "dates with the month first (such as 12/31/2026)",
+    "yes/no": "yes or no (such as true or 0)",
+}
+_MARKED = (NumberFormat(".", ",'\u2019 \u00a0\u202f"), NumberFormat(",", ".'\u2019 \u00a0\u202f"))
 _WHOLE = re.compile("[+-]?[0-9]+")
 #: Text that makes a column one of yes and no, and text that is accepted in such a column.
 _FLAG_WORDS = {"true": True, "false": False}
@@ -72,20 +104,54 @@ class RawColumn:
             return "ordered" if self.ordered else "category"
         return _KINDS[self.source]
 
-    @cached_property
+    @property
     def source(self) -> Source:
-        """The type of the cells: "number", "duration", "date", "yes/no", or "text" for all others.
+        """The type of the cells, "text" if they have no other.
 
-        Text that can be parsed as one of these types is of this type, unless it names declared categories.
+        Text that can be parsed as another type is of this type, unless it names declared categories. "amount" and
+        "percentage" are numbers with a currency or a percent sign; "day/month/year" and "month/day/year" are
+        dates.
         """
+        return self._inferred[0]
+
+    @property
+    def numbers(self) -> NumberFormat:
+        """The format of amounts and percentages; the plain one for other columns."""
+        return self._inferred[1] or _NUMBERS
+
+    @cached_property
+    def _inferred(self) -> tuple[Source, NumberFormat | None]:
         return _infer_source(self.cells, parse=not self.declared)
+
+    @property
+    def has_ambiguous_dates(self) -> bool:
+        """True if the first 2 numbers of all dates may be day and month in any order."""
+        return self.source in _DATE_ORDERS and find_date_order(_texts(self.cells, iso=False))[1]
+
+    @cached_property
+    def problem(self) -> Literal["", "mixed", "formats", "dates"]:
+        """The reason why a column of text that looks like numbers or dates is neither; empty if it does not.
+
+        "mixed": more than half of the cells are numbers, and others are not. "formats": all are, in several
+        formats or currencies, or in a format that is ambiguous. "dates": all are dates, but not in the same
+        order of day and month.
+        """
+        present = [cell for cell in self.cells if cell is not None]
+        if self.source != "text" or not present:
+            return ""
+        if all(isinstance(cell, str) and looks_like_date(cell) for cell in present):
+            return "dates"
+        n_numbers = sum(looks_like_number(cell) for cell in present)
+        if 2 * n_numbers <= len(present):
+            return ""
+        return "formats" if n_numbers == len(present) else "mixed"
 
     @cached_property
     def values(self) -> NDArray[Any]:
         """Numbers with NaN for missing cells (dates as days since 1970), or names with None for missing cells."""
         if self.kind == "date":
-            return as_dates(self)
-        return as_numbers(self, self.source) if self.kind == "number" else as_text(self)
+            return as_dates(self, self.source)
+        return as_numbers(self, self.source, self.numbers) if self.kind == "number" else as_text(self)
 
 
 def read_columns(parts: list[tuple[str, Any]]) -> dict[str, RawColumn]:
@@ -120,49 +186,47 @@ def split_columns(X: Any) -> tuple[list[tuple[str, Any]], bool]:
     return [(f"x{k}", array[:, k]) for k in range(array.shape[1])], False
 
 
-def as_numbers(column: RawColumn, source: Source = "number") -> FloatArray:
-    """Return the cells of a column of numbers, or of durations as days.
+def as_numbers(column: RawColumn, source: Source = "number", numbers: NumberFormat = _NUMBERS) -> FloatArray:
+    """Return the cells of a column of numbers, amounts, percentages, or durations as days.
 
     Raises
     ------
     ValueError
         If a cell is of another type, or infinite.
     """
-    kind, expected = column.cells.dtype.kind, "durations" if source == "duration" else "only numbers"
+    kind, expected = column.cells.dtype.kind, _EXPECTED[source]
     if kind == "O" and source == "duration":
-        numbers = _days(np.array(_parsed(column, _duration, expected, np.timedelta64("NaT")), dtype=_UNITS["m"]))
+        values = _days(np.array(_parsed(column, _duration, expected, np.timedelta64("NaT")), dtype=_UNITS["m"]))
     elif kind == "O":
-        numbers = _numbers_in(column, expected)
+        values = _numbers_in(column, expected, numbers)
     elif kind == "m" and source == "duration":
-        numbers = _days(column.cells)
-    elif kind in "iufb" and source == "number":
-        numbers = column.cells.astype(np.float64)
+        values = _days(column.cells)
+    elif kind in "iufb" and source in ("number", "amount"):
+        values = column.cells.astype(np.float64)
     else:
-        numbers = _all_missing(column, expected)
-    if np.isinf(numbers).any():
+        values = _all_missing(column, expected)
+    if np.isinf(values).any():
         raise ValueError(
             f"Input X contains infinity, in the column {column.name!r}. Correct these cells, or leave them empty."
         )
-    return numbers
+    return values
 
 
-def as_dates(column: RawColumn) -> FloatArray:
+def as_dates(column: RawColumn, source: Source = "date") -> FloatArray:
     """Return the cells of a column of dates, as days since 1970.
 
     Raises
     ------
     ValueError
-        If a cell is neither a date nor text such as 2026-11-16.
+        If a cell is neither a date nor text such as 2026-11-16, or a date in the order of `source`.
     """
     if column.cells.dtype.kind == "M":
         return _days(column.cells)
     if column.cells.dtype.kind != "O":
-        return _all_missing(column, "dates (such as 2026-11-16)")
-    return _days(
-        np.array(
-            _parsed(column, _moment, "dates (such as 2026-11-16)", np.datetime64("NaT", "us")), dtype=_UNITS["M"]
-        )
-    )
+        return _all_missing(column, _EXPECTED[source])
+    order = _DATE_ORDERS.get(source)
+    moments = _parsed(column, lambda cell: _moment(cell, order), _EXPECTED[source], np.datetime64("NaT", "us"))
+    return _days(np.array(moments, dtype=_UNITS["M"]))
 
 
 def as_flags(column: RawColumn) -> NDArray[np.intp]:
@@ -173,7 +237,7 @@ def as_flags(column: RawColumn) -> NDArray[np.intp]:
     ValueError
         If a cell is neither a boolean, 1 or 0, nor text such as true, no or 1.
     """
-    cells, expected = column.cells, "yes or no (such as true or 0)"
+    cells, expected = column.cells, _EXPECTED["yes/no"]
     if cells.dtype.kind == "O":
         return np.array(_parsed(column, flag_in, expected, -2), dtype=np.intp)
     if cells.dtype.kind in "Mm":
@@ -357,25 +421,49 @@ def _is_gap(value: Any) -> bool:
 # Types of columns
 
 
-def _infer_source(cells: NDArray[Any], *, parse: bool) -> Source:
-    """Return the type that all cells have; text has the type as which it can be parsed, if `parse` is true."""
+def _infer_source(cells: NDArray[Any], *, parse: bool) -> tuple[Source, NumberFormat | None]:
+    """Return the type that all cells have, and the format of amounts and percentages.
+
+    Text has the type as which it can be parsed, if `parse` is true.
+    """
     typed: dict[str, Source] = {"b": "yes/no", "M": "date", "m": "duration"}
     if cells.dtype.kind != "O":
-        return typed.get(cells.dtype.kind, "number")
+        return typed.get(cells.dtype.kind, "number"), None
     present = [cell for cell in cells if cell is not None]
     if not parse and any(isinstance(cell, str) for cell in present):
-        return "text"
+        return "text", None
     if not present:
-        return "number"
+        return "number", None
     if all(_is_flag(cell) for cell in present):
-        return "yes/no"
+        return "yes/no", None
     if all(_moment(cell) is not None for cell in present):
-        return "date"
-    if all(isinstance(cell, str) for cell in present):
-        return "number" if _NUMBERS.parse_all(present)[1] is None else "text"
+        return "date", None
+    texts = [cell for cell in present if isinstance(cell, str)]
+    if len(texts) == len(present) and _NUMBERS.parse_all(texts)[1] is None:
+        return "number", None
     if all(_duration(cell) is not None for cell in present):
-        return "duration"
-    return "number" if all(number_in(cell) is not None for cell in present) else "text"
+        return "duration", None
+    if all(number_in(cell) is not None for cell in present):
+        return "number", None
+    return _infer_format(present, texts)
+
+
+def _infer_format(present: list[Any], texts: list[str]) -> tuple[Source, NumberFormat | None]:
+    """Return the type of amounts, percentages and dates that are not in the ISO format, or "text"."""
+    others = [cell for cell in present if not isinstance(cell, str)]
+    numbers = find_number_format(texts)
+    if numbers is not None and numbers.unit == PERCENT:
+        return ("text", None) if others else ("percentage", numbers)
+    if numbers is not None:
+        return ("text", None) if any(number_in(cell) is None for cell in others) else ("amount", numbers)
+    if any(_moment(cell) is None for cell in others):
+        return "text", None
+    return find_date_order([cell for cell in texts if _moment(cell) is None])[0] or "text", None
+
+
+def _texts(cells: NDArray[Any], *, iso: bool = True) -> list[str]:
+    """Return the cells that are text; without ISO dates if `iso` is false."""
+    return [cell for cell in cells if isinstance(cell, str) and (iso or _moment(cell) is None)]
 
 
 def _is_flag(cell: Any) -> bool:
@@ -392,6 +480,14 @@ def number_in(cell: Any) -> float | None:
     return float(cell) if isinstance(cell, (Real, Decimal, np.bool_)) else None
 
 
+def looks_like_number(cell: Any) -> bool:
+    """Return True if a cell is a number, an amount of money or a percentage, in any format."""
+    if number_in(cell) is not None or not isinstance(cell, str):
+        return number_in(cell) is not None
+    unit, number = split_unit(cell)
+    return any(one.parse(number) is not None for one in _MARKED) and unit is not None
+
+
 def _exact_number(cell: Any) -> Any:
     """Return a number; a whole one with all its digits."""
     if isinstance(cell, str):
@@ -399,12 +495,15 @@ def _exact_number(cell: Any) -> Any:
     return int(cell) if isinstance(cell, (bool, np.bool_)) else None
 
 
-def _moment(cell: Any) -> datetime | None:
-    """Return a moment without a time zone, in UTC if the cell has a time zone."""
+def _moment(cell: Any, order: DateOrder | None = None) -> datetime | None:
+    """Return a moment without a time zone, in UTC if the cell has a time zone.
+
+    Text is an ISO date or, if there is an order of day and month, a date in this order.
+    """
     if isinstance(cell, str):
         text = cell.strip()
         if not (len(text) >= 10 and text[4] == text[7] == "-"):
-            return None
+            return None if order is None else parse_date(text, order)
         try:
             cell = datetime.fromisoformat(text)
         except ValueError:
@@ -451,21 +550,33 @@ def _name_of(value: Any) -> str | None:
 def _parsed(column: RawColumn, parse: Callable[[Any], Any], expected: str, missing: Any) -> list[Any]:
     """Return all cells as values of a type, with `missing` for missing ones."""
     values = []
+    parsed: dict[str, Any] = {}
     for cell in column.cells:
-        value = missing if cell is None else parse(cell)
+        if isinstance(cell, str):
+            if cell not in parsed:
+                parsed[cell] = parse(cell)
+            value = parsed[cell]
+        else:
+            value = missing if cell is None else parse(cell)
         if value is None:
             raise _mismatch(column, cell, expected)
         values.append(value)
     return values
 
 
-def _numbers_in(column: RawColumn, expected: str) -> FloatArray:
+def _numbers_in(column: RawColumn, expected: str, numbers: NumberFormat) -> FloatArray:
     if all(cell is None or isinstance(cell, str) for cell in column.cells):
-        numbers, place = _NUMBERS.parse_all(column.cells.tolist())
+        values, place = numbers.parse_all(column.cells.tolist())
         if place is not None:
             raise _mismatch(column, column.cells[place], expected)
-        return numbers
-    return np.array(_parsed(column, number_in, expected, np.nan), dtype=np.float64)
+        return values
+
+    def parse(cell: Any) -> float | None:
+        if isinstance(cell, str):
+            return numbers.parse(cell)
+        return None if numbers.unit == PERCENT else number_in(cell)
+
+    return np.array(_parsed(column, parse, expected, np.nan), dtype=np.float64)
 
 
 def _all_missing(column: RawColumn, expected: str) -> FloatArray:

@@ -21,8 +21,9 @@ class TableEncoder(ReadsTables):
 
     Every column weighs about as much as every other: numbers and dates are divided by their spread, numbers that
     grow over orders of magnitude after a logarithm, and a column of categories becomes one feature for each
-    category that together have the variance of one number. Columns that say nothing (constant or empty ones,
-    identifiers, free text) are left out. `describe` says what was done.
+    category that together have the variance of one number. Constant and empty columns, identifiers and free text
+    are left out. A few percent of gross errors in a column hardly change the features of the other rows.
+    `describe` lists what was done with each column, and suspicious values.
 
     Parameters
     ----------
@@ -32,7 +33,8 @@ class TableEncoder(ReadsTables):
         gaps.
     scaling : {"auto", "standard"}, default="auto"
         How numbers are scaled. "auto": by the spread of all but the outermost values, after a logarithm where the
-        column is very skewed and nowhere negative. "standard": by mean and standard deviation.
+        column is very skewed and hardly ever negative; values far from all others have no influence. "standard":
+        by mean and standard deviation.
     max_categories : int, default=30
         Of more categories in a column the most frequent are kept, and the others share a feature.
     categorical : sequence of str or None, default=None
@@ -46,8 +48,9 @@ class TableEncoder(ReadsTables):
     ----------
     columns_ : list of dict
         What was made of each column: its ``"kind"`` ("number", "date", "yes/no", "category", "ordered" or
-        "left out"), the ``"source"`` (type of the cells: "number", "duration", "date", "yes/no" or "text"), the
-        share that is ``"missing"``, ``"center"`` and ``"scale"``, ``"categories"`` with their ``"frequencies"``,
+        "left out"), the ``"source"`` (type of the cells: "number", "amount", "percentage", "duration", "date",
+        "day/month/year", "month/day/year", "yes/no" or "text"), the share that is ``"missing"``, ``"center"`` and
+        ``"scale"``, ``"categories"`` with their ``"frequencies"`` and ``"merged"`` spellings, ``"suspicions"``,
         its ``"features"``, and so on. ``pandas.DataFrame(encoder.columns_)`` is a table.
     feature_columns_ : ndarray of str of shape (n_features_out,)
         The column that each feature comes from.
@@ -62,11 +65,15 @@ class TableEncoder(ReadsTables):
     Notes
     -----
     Empty cells, None, NaN and the texts "?", "NA", "N/A", "NaN", "null" and "none", in upper or lower case, are
-    missing. The types of columns are inferred in `fit` only: text is a number, a date such as 2026-11-16, or true
-    and false, if all cells of its column are. Later tables are read cell by cell as these types, so that
-    a row has the same features alone, in any chunk and in any order. A cell of another type is an error. The name
-    of a category is its text without surrounding whitespace; 1 and 1.0 have the same name if they are numbers, but
-    not as text.
+    missing. The types of columns are inferred in `fit` only: text is a number, an amount in one currency (such as
+    € 1,234.50 or 1.234,50 €), a percentage, a date (such as 2026-11-16, 31/12/2026 or 12/31/2026), or true and
+    false, if all cells of its column are. All cells of a column decide together which mark is the decimal mark and
+    whether the day or the month comes first. Later tables are read cell by cell as these types, so that
+    a row has the same features alone, in any chunk and in any order. A cell of another type is an error.
+
+    Categories that differ only in case or whitespace are merged, unless they have at most 2 characters and none of
+    the spellings is rare, like the genotypes AA, Aa and aa. Categories that look like misspellings are only
+    reported. 1 and 1.0 are the same category if they are numbers, but not as text.
 
     A category that the fit did not see has zero in all features of its column, so that it is equally far from all
     known categories. Columns are found by name, in any order; a missing one is an error. A column that has text
@@ -192,12 +199,14 @@ class TableEncoder(ReadsTables):
         return np.array([name for one in self.columns_ for name in one["features"]], dtype=object)
 
     def describe(self) -> str:
-        """What was made of the table, a sentence for each column.
+        """Return a description of what was done with the table.
 
         Returns
         -------
         str
-            The sentences, one in a line.
+            A line for each column, and below these a line that starts with "Check" for each column with suspicious
+            values: values far from all others, negative values among positive ones, categories that look like
+            misspellings, and dates whose day and month could be exchanged.
         """
         check_is_fitted(self)
         return describe_columns(self.columns_)
