@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
+from sklearn.cluster import k_means
 from sklearn.datasets import make_blobs
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -129,3 +131,27 @@ def test_fewer_clusters_are_no_advice_if_one_has_nearly_all_samples(sizes, advic
         CollapseWarning, match=rf"^of 3 clusters, some hold one sample or none: 2 \(empty\)\. .*{advice}"
     ):
         warn_of_small_clusters(np.repeat(np.arange(3), sizes), 3)
+
+
+def drifting():
+    """Return three clusters of different sizes; CCM with ``beta=2`` does not find the smallest."""
+    rng = np.random.default_rng(0)
+    sizes, centers = (300, 40, 15), np.array([[0, 0, 0], [8, 0, 0], [0, 8, 0]])
+    return np.concatenate([rng.normal(center, size=(n, 3)) for n, center in zip(sizes, centers, strict=True)])
+
+
+@pytest.mark.parametrize("beta", [2.0, "auto"])
+def test_an_implausible_sum_of_squares_is_a_problem_that_automatic_beta_solves(beta):
+    X = drifting()
+    model = CCM(3, beta=beta, random_state=0)
+    if beta == "auto":
+        assert model.fit(X).credal_partition_.problems == ()
+        return
+    with pytest.warns(CollapseWarning, match="times that of k-means"):
+        model.fit(X)
+    (problem,) = model.credal_partition_.problems
+    assert problem.endswith("Compare the labels with those of k-means, and use beta='auto' or a smaller value.")
+    squares = [
+        (cdist(X, centers) ** 2).min(axis=1).sum() for centers in (model.cluster_centers_, k_means(X, 3)[0])
+    ]
+    assert f"is {squares[0] / squares[1]:.1f} times that of k-means" in problem

@@ -16,7 +16,7 @@ from evlearn.cluster.centroids.model import Coordinates, EuclideanModel
 from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions
 from evlearn.cluster.centroids.scales import Chosen
 from evlearn.cluster.centroids.starts import make_prototypes
-from evlearn.cluster.collapse import warn_if_collapsed, warn_of_one_cloud
+from evlearn.cluster.collapse import are_coincident, warn_if_collapsed, warn_of_drift, warn_of_one_cloud
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.cluster.set_costs import SetCosts
 from evlearn.utils.convergence import Trace, publish_trace
@@ -94,6 +94,7 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
         fit.end(trace)
         self._learn_gaps_of(rows, self.n_clusters, fit.sample_weight)
         self._warn_of_collapse(fit.state.chosen)
+        self._warn_of_drift(fit)
         return self
 
     def _with_outlier_rule(self, fit: PrototypeFit, model: Model) -> Model:
@@ -119,6 +120,13 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
         labels = self.__dict__.get("labels_")
         known = labels if isinstance(labels, np.ndarray) else None
         warn_if_collapsed(pdist(self.cluster_centers_), known, n_clusters, chosen.width, self._remedy)
+
+    def _warn_of_drift(self, fit: PrototypeFit) -> None:
+        chosen = fit.state.chosen
+        if chosen.cloud or are_coincident(pdist(self.cluster_centers_), chosen.width):
+            return  # for which there are warnings already
+        if "metrics_" not in self.__dict__:
+            warn_of_drift(fit.drift(self.cluster_centers_), isinstance(self.beta, str))
 
     @property
     def _remedy(self) -> str:

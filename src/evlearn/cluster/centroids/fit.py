@@ -120,6 +120,21 @@ class PrototypeFit:
         """Return the model with the rule for outliers, learned from a sample of the rows."""
         return model.learn_outliers(*sample_of(self.rows, self.sample_weight, self.state, self.method), rate)
 
+    def drift(self, prototypes: FloatArray) -> float:
+        """Return the sum of squared distances to the nearest prototype, relative to that of k-means.
+
+        Gross errors do not count. It is 1 if prototypes did not start at k-means, or if the fit was resumed.
+        """
+        sight, reference = self.state.sight, self.state.reference
+        if sight is None or reference is None:
+            return 1.0
+        ordinary = ordinary_rows(sight.sample, sight.counts, reference)
+        rows, counts = sight.sample[ordinary], sight.counts[ordinary]
+        total, smallest = (
+            float(counts @ squared_distances(rows, places).min(axis=1)) for places in (prototypes, reference)
+        )
+        return total / smallest if smallest > 0 else 1.0
+
     def end(self, trace: Trace[Point]) -> None:
         """Forget the checkpoint, once everything that was asked for is there."""
         if self.checkpoint is not None and not trace.interrupted:
@@ -209,11 +224,14 @@ def first_state(method: Any, rows: Rows, weights: FloatArray | None) -> FitState
     inside = seen.coordinates.enter(seen.sample)
     chosen = _choose(method, seen, inside, seen.coordinates.enter(starts[0]), random)
     trial = Trial(inside, seen.counts, seen.coordinates, method._make_model, partial(_sets_of, method))
+    reference = None
     if from_kmeans(method):
+        reference = starts[0]
         lower_beta = isinstance(method.beta, str) and not chosen.cloud
         best, chosen = trial.best(starts, chosen, lower_beta=lower_beta)
         starts = [best]
-    return FitState(seen.coordinates, chosen, trial.sets(starts[0]), np.stack(starts), sight=whole)
+    sets = trial.sets(starts[0])
+    return FitState(seen.coordinates, chosen, sets, np.stack(starts), sight=whole, reference=reference)
 
 
 def sample_of(rows: Rows, weights: FloatArray | None, state: FitState, method: Any) -> tuple[Features, FloatArray]:

@@ -49,6 +49,8 @@ class FitState:
         The best of those that ended.
     sight : Sight or None, default=None
         A sample of the rows; not part of a checkpoint.
+    reference : ndarray of shape (n_clusters, n_features) or None, default=None
+        The solution of k-means, if prototypes start there; not part of a checkpoint.
     """
 
     coordinates: Coordinates
@@ -59,6 +61,7 @@ class FitState:
     current: Ended | None = None
     best: Ended | None = None
     sight: Any = None
+    reference: FloatArray | None = None
 
     def to_arrays(self) -> dict[str, Any]:
         """The state as plain arrays."""
