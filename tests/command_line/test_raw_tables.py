@@ -8,6 +8,7 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.impute import SimpleImputer
+from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -319,6 +320,38 @@ def test_amounts_percentages_dates_and_spellings_of_a_file_are_read_as_in_python
     np.testing.assert_allclose(pd.read_csv("result.csv")["doubt"], expected.doubt(), atol=1e-9)
     alone = evlearn.predict_mass(model, later.iloc[[5]])
     np.testing.assert_allclose(alone.doubt(), expected.doubt()[[5]], atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_nonsense_in_2_percent_of_raw_rows_hides_neither_clusters_nor_itself(folder, seed):
+    def soiled(n, seed):
+        table, group = written_customers(n, seed)
+        random = np.random.default_rng(seed + 50)
+        wrong = random.random(n) < 0.02
+        wrong[:4] = True  # which have other wrong cells
+        nonsense = {
+            "spend": ["€ 999,999.00", "€ -500.00", "€ 123,456,789.00"],
+            "age": [999, -50, 200],
+            "returns": ["400%", "-90%", "999%"],
+        }
+        for column, values in nonsense.items():
+            table.loc[wrong, column] = random.choice(values, wrong.sum())
+        return table, group, wrong
+
+    def check(result, group, wrong):
+        result = pd.read_csv(result)
+        assert adjusted_rand_score(group[~wrong], result["cluster"][~wrong]) >= 0.85
+        assert (result["assignment"] == "outlier")[wrong].mean() >= 0.9
+        assert (result["assignment"] == "outlier")[~wrong].mean() <= 0.02
+
+    table, group, wrong = soiled(1000, seed)
+    table.to_csv("table.csv", index=False)
+    assert run("cluster", "table.csv", "--clusters", 3, "-q", "--out", "result.csv", "--model", "model.json") == 0
+    check("result.csv", group, wrong)
+    table, group, wrong = soiled(400, seed + 10)
+    table.to_csv("later.csv", index=False)
+    assert run("predict", "model.json", "later.csv", "-q", "--out", "predicted.csv") == 0
+    check("predicted.csv", group, wrong)
 
 
 def test_suspicious_columns_are_listed_also_in_wide_tables(folder, capsys):

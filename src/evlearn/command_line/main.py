@@ -172,7 +172,12 @@ class _Parser(ArgumentParser):
 def _add_method_options(parser: ArgumentParser) -> None:
     method = parser.add_argument_group("the method")
     method.add_argument(
-        "-k", "--n-clusters", type=_number, metavar="K", help="the number of clusters, or auto, which takes longer"
+        "-k",
+        "--n-clusters",
+        "--clusters",
+        type=_number,
+        metavar="K",
+        help="the number of clusters, or auto, which takes longer",
     )
     method.add_argument("-m", "--method", choices=METHODS, default="ccm", help="see above (default: ccm)")
     method.add_argument(
