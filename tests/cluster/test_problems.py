@@ -155,3 +155,9 @@ def test_an_implausible_sum_of_squares_is_a_problem_that_automatic_beta_solves(b
         (cdist(X, centers) ** 2).min(axis=1).sum() for centers in (model.cluster_centers_, k_means(X, 3)[0])
     ]
     assert f"is {squares[0] / squares[1]:.1f} times that of k-means" in problem
+
+
+def test_gross_errors_do_not_hide_an_implausible_sum_of_squares():
+    X = np.concatenate([drifting(), [[0, 0, 3e3], [0, -3e3, 0], [3e3, 0, 0]]])
+    with pytest.warns(CollapseWarning, match="times that of k-means"):
+        CCM(3, beta=2.0, random_state=0).fit(X)
