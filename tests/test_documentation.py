@@ -137,11 +137,12 @@ def test_the_readme_hides_no_code_from_its_test():
     [
         *("README.md", "docs/index.rst", "docs/install.rst", "docs/guide/first_ten_minutes.rst"),
         *(f"src/evlearn/cluster/{one}.py" for one in ("centroids/ccm", "centroids/ecm", "pairwise/evclus")),
+        *(f"src/evlearn/cluster/relational/{one}.py" for one in ("recm", "ecmdd")),
     ],
 )
 def test_the_first_example_has_default_parameters_and_shows_an_outlier(name):
     text = (ROOT / name).read_text(encoding="utf-8")
-    fit = re.search(r"(CCM|ECM|EVCLUS)\(([^()]*)\)\.fit\(", text)
+    fit = re.search(r"(CCM|ECM|EVCLUS|RECM|ECMdd)\(([^()]*)\)\.fit\(", text)
     parameters = {one.partition("=")[0].strip() for one in fit[2].split(",")}
     assert parameters == {"n_clusters", "random_state"}
     assert int(re.search(r"\n +outliers +(\d+) ", text[fit.end() :])[1]) > 0

@@ -177,9 +177,15 @@ class ECMdd(EvidentialClusterer):
     >>> from evlearn.cluster import ECMdd
     >>> from evlearn.datasets import load_butterfly
     >>> butterfly = load_butterfly()
-    >>> model = ECMdd(n_clusters=2, n_init=10, random_state=0).fit(butterfly.data)
+    >>> model = ECMdd(n_clusters=2, random_state=0).fit(butterfly.data)
     >>> sorted(model.medoid_indices_[:2].tolist())
     [2, 8]
+    >>> model.credal_partition_.summary()
+    12 samples, 2 clusters
+      sure            10   (83.3 %)   0: 5, 1: 5
+      torn             1    (8.3 %)   Ω (any cluster): 1
+      outliers         1    (8.3 %)
+      sure: a belief of 0.60 or more in one cluster
     """
 
     def __init__(

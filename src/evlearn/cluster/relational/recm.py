@@ -167,7 +167,7 @@ class RECM(EvidentialClusterer):
     >>> from evlearn.cluster import RECM
     >>> from evlearn.datasets import load_butterfly
     >>> butterfly = load_butterfly()
-    >>> model = RECM(n_clusters=2, delta=5, random_state=0).fit(butterfly.data)
+    >>> model = RECM(n_clusters=2, random_state=0).fit(butterfly.data)
     >>> model.credal_partition_.summary()
     12 samples, 2 clusters
       sure            10   (83.3 %)   0: 5, 1: 5
