@@ -9,7 +9,7 @@ from evlearn.datasets import make_circles, make_fourclass
 from evlearn.metric_learning import KernelFDA, KernelPCCA
 from evlearn.neural import NNEVCLUS
 
-OF_THE_PAPER = {"focal_sets": "full", "network": (30,), "l2": 0.01, "tol": 1e-3}
+OF_THE_PAPER = {"focal_sets": "full", "network": (30,), "l2": 0.01, "d0_quantile": 0.9, "tol": 1e-3}
 
 
 def circles(seed):
@@ -52,7 +52,7 @@ def test_the_original_distances_do_not_show_a_ring():
 def fourclass():
     """The network of Example 4."""
     X, y = make_fourclass(400, random_state=0)
-    settings = {"focal_sets": "pairs", "network": (20,), "outlier_model": "svm", "tol": 1e-3}
+    settings = {"focal_sets": "pairs", "network": (20,), "outlier_model": "svm", "d0_quantile": 0.9, "tol": 1e-3}
     return X, y, NNEVCLUS(4, random_state=0, **settings).fit(X)
 
 

@@ -111,14 +111,21 @@ def test_mass_goes_to_the_empty_set_where_scores_are_low(link):
     np.testing.assert_allclose(masses.sum(dim=1), 1, rtol=0, atol=1e-14)
 
 
-@given(st.integers(0, 2**31 - 1), st.floats(-6, 6))
+@given(st.integers(0, 2**31 - 1), st.floats(-6, 6), st.sampled_from([0.0, 0.8]))
 @settings(max_examples=25, deadline=None)
-def test_targets_are_those_of_evclus_wherever_the_data_are(seed, where):
+def test_targets_are_those_of_evclus_wherever_the_data_are(seed, where, near):
     X = np.random.RandomState(seed).normal(size=(8, 3))
-    expected = Transform("exponential", 1.7)(np.linalg.norm(X[:, None] - X[None], axis=2))
+    expected = Transform("exponential", 1.7, near=near)(np.linalg.norm(X[:, None] - X[None], axis=2))
     moved = X + 10.0**where
-    found = exponential_targets(torch.from_numpy((moved - moved.mean(axis=0)) / 1.7))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
+    targets = exponential_targets(torch.from_numpy((moved - moved.mean(axis=0)) / 1.7), near / 1.7)
+    np.testing.assert_allclose(targets, expected, rtol=0, atol=1e-8)
+
+
+def test_targets_of_rows_far_away_are_those_of_evclus():
+    X = np.random.RandomState(0).normal(size=(8, 3))
+    X[0] += 100
+    expected = Transform("exponential", 1.7, near=0.8)(np.linalg.norm(X[:, None] - X[None], axis=2))
+    np.testing.assert_allclose(exponential_targets(torch.from_numpy(X / 1.7), 0.8 / 1.7), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("cuts", [[9], [4, 9], [2, 3, 9]])

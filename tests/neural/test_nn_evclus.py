@@ -26,6 +26,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from evlearn import watching
 from evlearn.belief import FocalSets
 from evlearn.cluster import ECM, EVCLUS, neighbor_pairs
+from evlearn.cluster.pairwise.pair_graph import Transform
 from evlearn.constraints import PairwiseConstraints
 from evlearn.datasets import make_fourclass
 from evlearn.neural import NNEVCLUS
@@ -66,13 +67,15 @@ def test_masses_are_masses_and_predictions_are_the_same_map(model):
 
 @pytest.mark.slow
 def test_free_masses_have_a_lower_loss(model):
-    free = EVCLUS(4, focal_sets="pairs", d0=model.d0_, loss="mse", n_init=3, random_state=0).fit(X)
+    transform = Transform("exponential", model.d0_, near=model.d1_)
+    settings = {"dissimilarity_transform": transform, "loss": "mse", "n_init": 3, "random_state": 0}
+    free = EVCLUS(4, focal_sets="pairs", **settings).fit(X)
     assert free.objective_ <= model.objective_ <= 3 * free.objective_
 
 
 def test_the_loss_is_that_of_the_masses(model):
     conflicts = model.masses_ @ model.focal_sets_.conflict_matrix @ model.masses_.T
-    targets = 1 - np.exp(np.log(0.05) * (pairwise_distances(X) / model.d0_) ** 2)
+    targets = Transform("exponential", model.d0_, near=model.d1_)(pairwise_distances(X))
     apart = ((conflicts - targets) ** 2)[~np.eye(200, dtype=bool)].mean()
     assert model.objective_ == pytest.approx(apart, rel=1e-9)
 
@@ -361,7 +364,7 @@ def test_held_out_pairs_tell_when_to_stop():
 @quick
 def test_the_best_weights_are_kept():
     model = NNEVCLUS(4, solver="adam", learning_rate=0.5, max_iter=60, init="random", random_state=0).fit(X)
-    targets = 1 - np.exp(np.log(0.05) * (pairwise_distances(X) / model.d0_) ** 2)
+    targets = Transform("exponential", model.d0_, near=model.d1_)(pairwise_distances(X))
     conflicts = model.masses_ @ model.focal_sets_.conflict_matrix @ model.masses_.T
     apart = ((conflicts - targets) ** 2)[~np.eye(200, dtype=bool)].mean()
     assert model.objective_ == model.objective_history_[::10].min() == pytest.approx(apart, rel=1e-4)
@@ -880,3 +883,43 @@ def test_outlier_models_without_a_seed_get_one():
         NNEVCLUS(2, outlier_model=IsolationForest(n_estimators=5), random_state=0).fit(X[:50]) for _ in range(2)
     )
     np.testing.assert_array_equal(first.masses_, second.masses_)
+
+
+# The scale of dissimilarities
+
+
+@quick
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+def test_the_scale_is_selected_as_in_evclus(metric):
+    random = np.random.default_rng(0)
+    centers = np.array([(a, b) for a in range(4) for b in range(3)])
+    y = np.repeat(np.arange(12), 20)
+    blobs = centers[y] + 0.15 * random.normal(size=(240, 2))
+    data = blobs if metric == "euclidean" else pairwise_distances(blobs)
+    model = NNEVCLUS(12, metric=metric, max_iter=100, random_state=0).fit(data)
+    assert 0 < model.d1_ < 0.5
+    assert model.d0_ < 2
+    assert adjusted_rand_score(y, model.labels_) > 0.8
+    distances = pairwise_distances(blobs)[np.triu_indices(240, 1)]
+    fixed = NNEVCLUS(12, metric=metric, d0_quantile=0.9, init="random", max_iter=1, random_state=0).fit(data)
+    assert fixed.d0_ == pytest.approx(np.quantile(distances, 0.9), rel=1e-2)
+    assert fixed.d1_ == 0
+    assert NNEVCLUS(12, metric=metric, d0=0.7, init="random", max_iter=1, random_state=0).fit(data).d0_ == 0.7
+
+
+@quick
+def test_gross_errors_do_not_count_in_the_scale():
+    scales = []
+    for size in (100, 10_000):
+        errors = size * np.random.default_rng(0).normal(size=(8, 2))
+        model = NNEVCLUS(4, init="random", max_iter=1, random_state=0).fit(np.vstack([X, errors]))
+        scales.append(model.d0_)
+    assert scales[0] == pytest.approx(scales[1], rel=1e-6)
+    assert scales[0] < 10
+
+
+@pytest.mark.slow
+def test_15_clusters_are_found_by_default(shared):
+    table = np.genfromtxt(shared / "data" / "s2.csv", delimiter=",", skip_header=1)[::2]
+    model = NNEVCLUS(15, random_state=0).fit(table[:, :2])
+    assert adjusted_rand_score(table[:, 2], model.labels_) > 0.9

@@ -213,6 +213,7 @@ def test_fourclass_of_example_4_is_learned_better_than_published(reference_file,
         network=(20,),
         n_partners=100,
         outlier_model="svm",
+        d0_quantile=0.9,
         tol=1e-3,
         random_state=seed,
     ).fit(case.X)

@@ -57,7 +57,8 @@ if len(sys.argv) > 2:
     dist.init_process_group("gloo")
 X = np.load(sys.argv[1])
 start = time.perf_counter()
-model = NNEVCLUS(4, focal_sets="pairs", max_iter=10, batch_size=500, dtype="float64", random_state=0).fit(X)
+settings = {"batch_size": 500, "d0_quantile": 0.9, "dtype": "float64", "random_state": 0}
+model = NNEVCLUS(4, focal_sets="pairs", max_iter=10, **settings).fit(X)
 if len(sys.argv) == 2 or dist.get_rank() == 0:
     print("result", repr(model.objective_), time.perf_counter() - start)
 """
@@ -141,7 +142,7 @@ def fit():
     X = (table[:, :2] - table[:, :2].mean(axis=0)) / table[:, :2].std(axis=0, ddof=1)
     ours = []
     for seed in range(5):
-        settings = {"focal_sets": "pairs", "network": (20,), "n_partners": 100, "tol": 1e-3}
+        settings = {"focal_sets": "pairs", "network": (20,), "n_partners": 100, "d0_quantile": 0.9, "tol": 1e-3}
         model = NNEVCLUS(4, outlier_model="svm", random_state=seed, **settings)
         ours.append((cpu(lambda model=model: model.fit(X)), model.objective_))
     theirs = seconds["nnevclus_fourclass_k100_c4_pairs_nH20_fhat"]

@@ -169,7 +169,13 @@ def at_most(one):
 
 def fit_network(X, n_hidden, **changes):
     """The network of Example 4."""
-    given = {"focal_sets": "pairs", "network": (n_hidden,), "init": "random", "tol": 1e-4} | changes
+    given = {
+        "focal_sets": "pairs",
+        "network": (n_hidden,),
+        "init": "random",
+        "d0_quantile": 0.9,
+        "tol": 1e-4,
+    } | changes
     return NNEVCLUS(4, guide=None, random_state=0, **given).fit(X)
 
 
@@ -200,7 +206,7 @@ def new_loss(X, new, n_hidden, **changes):
 
 def circles(quick):
     """Example 5: a ring and its core are separated by fifty constraints, and by fifty labels."""
-    network = {"focal_sets": "full", "network": (30,), "l2": 0.01, "tol": 1e-3}
+    network = {"focal_sets": "full", "network": (30,), "l2": 0.01, "d0_quantile": 0.9, "tol": 1e-3}
     found = {"50 pairs, KPCCA": [], "50 labels, KFDA": []}
     for seed in range(1 if quick else 5):
         X, y = make_circles(500, random_state=seed)

@@ -118,7 +118,7 @@ PARTS = [
 NEURAL = Contents(
     NNEVCLUS,
     N_FEATURES | {"focal_sets_": instance(FocalSets), "_model": instance(NeuralModel)},
-    DESCENT | {"d0_": POSITIVE, "_lacks_evidence": flag, "_problems": sentences},
+    DESCENT | {"d0_": POSITIVE, "d1_": number(0), "_lacks_evidence": flag, "_problems": sentences},
     _agree,
     made=_make,
 )

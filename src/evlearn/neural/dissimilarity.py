@@ -1,12 +1,15 @@
 """How unlike samples are, and the target conflicts that follow from it."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from evlearn.belief import FocalSets
 from evlearn.blocks import Rows
+from evlearn.cluster import EVCLUS
 from evlearn.cluster.dissimilarities import distances_between, symmetric_dissimilarities
 from evlearn.cluster.pairwise.pair_graph import Transform
+from evlearn.cluster.pairwise.problem import Problem as ScaleProblem
 from evlearn.neural.reading import some, take
 from evlearn.utils.typing import FloatArray, IntArray
 from evlearn.utils.validation import check_range
@@ -82,15 +85,18 @@ def make_transform(
     *,
     kind: Any,
     d0: float | None,
-    d0_quantile: float,
+    d0_quantile: float | Literal["auto"],
+    n_clusters: int,
     random: np.random.RandomState,
 ) -> Transform:
-    """From dissimilarities to target conflicts, by a quantile of those of some samples."""
+    """Return the transform from dissimilarities to target conflicts, as EVCLUS selects it from some samples."""
     chosen = some(len(rows), _SCALE_SAMPLE, random)
     sample = take(rows, chosen)
     check_range("X", np.asarray(sample, dtype=np.float64), fitting=True)
     square = dissimilarity.square(chosen, sample)
-    used = square[~np.eye(len(chosen), dtype=bool)]
-    ranks = np.sort(used) if isinstance(kind, str) and kind == "rank" else None
-    scale = float(np.quantile(used, d0_quantile)) if d0 is None else float(d0)
-    return Transform(kind, scale if scale > 0 else float(used.max(initial=0)) or 1.0, ranks)
+    settings = EVCLUS(
+        n_clusters, metric="precomputed", dissimilarity_transform=kind, d0=d0, d0_quantile=d0_quantile
+    )
+    problem = ScaleProblem(settings, square, FocalSets.simple(n_clusters), random)
+    others = ~np.eye(len(chosen), dtype=bool)
+    return problem.scale_of(square[others], problem.ordinary_pairs(others)).transform

@@ -90,8 +90,9 @@ class NNEVCLUS(RowwiseClusterer):
         How dissimilarities become target conflicts, see `evlearn.cluster.EVCLUS`.
     d0 : float or None, default=None
         The dissimilarity from which samples are almost surely in different clusters. None means a quantile.
-    d0_quantile : float, default=0.9
-        The quantile of the dissimilarities that None means. Lower it for many clusters.
+    d0_quantile : float or "auto", default="auto"
+        The quantile of the dissimilarities that None means; the papers have 0.9. "auto" selects it as
+        `evlearn.cluster.EVCLUS` does, by fits to a sample.
     n_partners : int, "all" or array-like of int of shape (n_samples, k), default="all"
         With all samples at once: how many others each sample is compared with, or which ones.
     solver : {"auto", "lbfgs", "adam", "rmsprop"}, default="auto"
@@ -174,6 +175,8 @@ class NNEVCLUS(RowwiseClusterer):
         What the columns of the masses stand for.
     d0_ : float
         The dissimilarity used for `d0`.
+    d1_ : float
+        The dissimilarity up to which two samples do not conflict at all; 0 unless `d0_quantile` is "auto".
     objective_ : float
         The loss of the result, the lowest after every tenth iteration; with mini-batches the mean over the best
         epoch, or that of held-out pairs.
@@ -223,7 +226,7 @@ class NNEVCLUS(RowwiseClusterer):
         n_components: int = 10,
         dissimilarity_transform: TransformKind = "exponential",
         d0: float | None = None,
-        d0_quantile: float = 0.9,
+        d0_quantile: float | Literal["auto"] = "auto",
         n_partners: int | Literal["all"] | NumbersLike = "all",
         solver: Literal["auto", "lbfgs", "adam", "rmsprop"] = "auto",
         batch_size: int | Literal["auto"] = "auto",
@@ -344,7 +347,7 @@ class NNEVCLUS(RowwiseClusterer):
         check_real("learning_rate", self.learning_rate, 0, open_low=True, or_auto=True)
         for name in ("label_weight", "validation_fraction"):
             check_real(name, getattr(self, name), 0, 1)
-        check_real("d0_quantile", self.d0_quantile, 0, 1, open_low=True)
+        check_real("d0_quantile", self.d0_quantile, 0, 1, open_low=True, or_auto=True)
         if self.d0 is not None:
             check_real("d0", self.d0, 0, open_low=True)
         check_choice("solver", self.solver, ("auto", "lbfgs", "adam", "rmsprop"))
@@ -481,6 +484,7 @@ class NNEVCLUS(RowwiseClusterer):
             kind=self.dissimilarity_transform,
             d0=self.d0,
             d0_quantile=self.d0_quantile,
+            n_clusters=self.n_clusters,
             random=random,
         )
         reader = make_reader(
@@ -683,7 +687,7 @@ class NNEVCLUS(RowwiseClusterer):
         self.focal_sets_ = model.focal_sets
         self.network_ = network
         self.outlier_model_ = problem.reader.outlier_model
-        self.d0_ = problem.transform.d0
+        self.d0_, self.d1_ = problem.transform.d0, problem.transform.near
         shown = some(len(problem.rows), _SHOWN_OBJECTS, random)
         masses = model.assign(take(problem.rows, shown))
         upper = np.triu_indices(len(shown), 1)

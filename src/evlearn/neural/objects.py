@@ -57,7 +57,7 @@ class Objects(ABC):
     def targets(self, indices: IntArray) -> Tensor:
         """The target conflicts of some samples with each other."""
         if self._by_product:
-            return exponential_targets(self._features(indices))
+            return exponential_targets(self._features(indices), self._transform.near / self._transform.d0)
         distances = self._dissimilarity.square(indices, self._rows(indices))
         return as_tensor(self._transform(distances), self._like)  # type: ignore[no-any-return]
 
@@ -182,12 +182,16 @@ class RowObjects(Objects):
         return (self._held, *self._last[1])
 
 
-def exponential_targets(features: Tensor) -> Tensor:
-    r"""Target conflicts :math:`1-0.05^{d^2}` of Euclidean distances, which are 0.95 at distance 1."""
-    rate = float(np.log(0.05))
+def exponential_targets(features: Tensor, near: float = 0.0) -> Tensor:
+    r"""Return target conflicts of Euclidean distances, which are 0.95 at distance 1.
+
+    They are :math:`1-0.05^{(d^2-d_1^2)_+/(1-d_1^2)}`, where :math:`d_1` is `near`.
+    """
+    rate = float(np.log(0.05)) / (1 - near * near)
     half = (features * features).sum(dim=1) * rate
     # Products leave little of the differences of others, or nothing, where some are far away.
     if not bool((half >= rate * _FARTHEST**2).all()):
-        return torch.cdist(features, features, compute_mode=_DIRECT).square_().mul_(rate).expm1_().neg_()
+        squares = torch.cdist(features, features, compute_mode=_DIRECT).square_().mul_(rate)
+        return squares.sub_(rate * near * near).clamp_(max=0).expm1_().neg_()
     squares = torch.addmm(half[:, None] + half[None, :], features, features.T, alpha=-2 * rate)
-    return squares.clamp_(max=0).expm1_().neg_()
+    return squares.sub_(rate * near * near).clamp_(max=0).expm1_().neg_()
