@@ -331,12 +331,13 @@ def test_nonsense_in_2_percent_of_raw_rows_hides_neither_clusters_nor_itself(fol
         wrong[:4] = True  # which have other wrong cells
         nonsense = {
             "spend": ["€ 999,999.00", "€ -500.00", "€ 123,456,789.00"],
-            "age": [999, -50, 200],
             "returns": ["400%", "-90%", "999%"],
         }
         for column, values in nonsense.items():
             table.loc[wrong, column] = random.choice(values, wrong.sum())
-        return table, group, wrong
+        days = pd.to_timedelta(900 * group + random.integers(0, 90, n), unit="D")
+        since = (pd.Timestamp("2020-01-01") + days).strftime("%d/%m/%Y")
+        return table[["spend", "returns"]].assign(since=since), group, wrong
 
     def check(result, group, wrong):
         result = pd.read_csv(result)
