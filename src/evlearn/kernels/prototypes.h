@@ -25,6 +25,13 @@ typedef struct {
     const int *sets;    /* the sets that contain each cluster */
     double power, beta; /* power = 1 / (beta - 1) */
     int whole;          /* the power, if that is a whole number above 1, and else 0 */
+    /* The rule for outliers; `reaches` is NULL if there is none. */
+    const double *reaches;      /* c: inverse squared reaches of the clusters */
+    int n_pairs;                /* segments between two prototypes */
+    const int *pairs;           /* n_pairs by 2: their ends */
+    const double *lengths;      /* their squared lengths */
+    const double *pair_reaches; /* their inverse squared reaches */
+    double steepness;           /* the exponent of a squared ratio of distance and reach */
 } evlearn_family;
 
 #define EVLEARN_PASTE_(a, b, c) evlearn_##a##_##b##_##c

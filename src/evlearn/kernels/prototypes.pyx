@@ -31,6 +31,12 @@ cdef extern from "prototypes.h" nogil:
         double power
         double beta
         int whole
+        const double* reaches
+        int n_pairs
+        const int* pairs
+        const double* lengths
+        const double* pair_reaches
+        double steepness
     void evlearn_pass_double(
         const evlearn_family* family, const double* X, Py_ssize_t n, const double* weights, const double* centre,
         double scale, const double* V, const double* p, const double* q, double empty, double* work, double* out,
@@ -76,7 +82,28 @@ cdef evlearn_family describe(
     cdef double nearest = round(family.power)
     whole = 2 <= nearest <= MOST_SQUARED and fabs(family.power - nearest) < 1e-9 * nearest
     family.whole = <int>nearest if whole else 0
+    family.reaches = NULL
+    family.n_pairs = 0
     return family
+
+
+cdef int set_rule(
+    evlearn_family* family, const double[::1] reaches, const int[:, ::1] pairs, const double[::1] lengths,
+    const double[::1] pair_reaches, double steepness
+) except -1:
+    """Set the rule for outliers, if there are reaches."""
+    if reaches is None:
+        return 0
+    if reaches.shape[0] != family.c or not lengths.shape[0] == pair_reaches.shape[0] == pairs.shape[0]:
+        raise ValueError("a reach is needed for each cluster, and a length and a reach for each pair")
+    family.reaches = &reaches[0]
+    family.steepness = steepness
+    family.n_pairs = <int>pairs.shape[0]
+    if family.n_pairs:
+        family.pairs = &pairs[0, 0]
+        family.lengths = &lengths[0]
+        family.pair_reaches = &pair_reaches[0]
+    return 0
 
 
 def collect(
@@ -108,10 +135,12 @@ def collect(
 def assign(
     const real[:, ::1] X, const real[::1] centre, double scale, const real[:, ::1] V, const real[::1] p,
     const real[::1] q, double empty, double beta, const int[::1] begin, const int[::1] members, const int[::1] first,
-    const int[::1] sets, real[:, ::1] out
+    const int[::1] sets, real[:, ::1] out, const double[::1] reaches=None, const int[:, ::1] pairs=None,
+    const double[::1] lengths=None, const double[::1] pair_reaches=None, double steepness=0.0
 ):
-    """Write the masses of the rows to out (n, f + 1)."""
+    """Write the masses of the rows to out (n, f + 1); with `reaches`, those of the empty set by the outlier rule."""
     cdef evlearn_family family = describe(X.shape[1], begin, members, first, sets, beta)
+    set_rule(&family, reaches, pairs, lengths, pair_reaches, steepness)
     cdef real[::1] work = np.empty(EVLEARN_TILE * (family.d + 2 * family.c + family.f + 2), np.asarray(X).dtype)
     if X.shape[0] == 0:
         return
@@ -151,10 +180,13 @@ def collect_known(
 
 def assign_known(
     real[:, ::1] squares, const real[::1] p, const real[::1] q, double empty, double beta, const int[::1] begin,
-    const int[::1] members, const int[::1] first, const int[::1] sets, real[:, ::1] out
+    const int[::1] members, const int[::1] first, const int[::1] sets, real[:, ::1] out,
+    const double[::1] reaches=None, const int[:, ::1] pairs=None, const double[::1] lengths=None,
+    const double[::1] pair_reaches=None, double steepness=0.0
 ):
     """As `assign`, of squared distances (c, n)."""
     cdef evlearn_family family = describe(0, begin, members, first, sets, beta)
+    set_rule(&family, reaches, pairs, lengths, pair_reaches, steepness)
     cdef real[::1] work = np.empty(EVLEARN_TILE * (2 * family.c + family.f + 2), np.asarray(squares).dtype)
     if squares.shape[1] == 0:
         return

@@ -357,6 +357,41 @@ EVLEARN_TARGET static inline void EVLEARN_NAME(masses)(
         EVLEARN_NAME(masses_any)(R, none, best, family->f, empty, family->power);
 }
 
+/* The masses of the rows of a tile on the empty set by the rule for outliers. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(scores)(
+    REAL *restrict score, const REAL *restrict D, const evlearn_family *family)
+{
+    for (int t = 0; t < TILE; t++) score[t] = D[t] * (REAL)family->reaches[0];
+    for (int k = 1; k < family->c; k++) {
+        const REAL *restrict x = D + k * TILE;
+        const REAL inverse = (REAL)family->reaches[k];
+        for (int t = 0; t < TILE; t++) score[t] = x[t] * inverse < score[t] ? x[t] * inverse : score[t];
+    }
+    for (int i = 0; i < family->n_pairs; i++) {
+        const REAL *restrict x = D + family->pairs[2 * i] * TILE, *restrict y = D + family->pairs[2 * i + 1] * TILE;
+        const REAL length = (REAL)family->lengths[i], inverse = (REAL)family->pair_reaches[i], quarter = 1 / (4 * length);
+        for (int t = 0; t < TILE; t++) {
+            const REAL step = x[t] - y[t], apart = x[t] - (step + length) * (step + length) * quarter;
+            const REAL ratio = apart > 0 ? apart * inverse : 0;
+            const int between = step < length && step > -length;
+            score[t] = between && ratio < score[t] ? ratio : score[t];
+        }
+    }
+    for (int t = 0; t < TILE; t++)
+        score[t] = score[t] > 0 ? (REAL)(1 / (1 + pow((double)score[t], -family->steepness))) : 0;
+}
+
+/* Masses of nonempty sets, which sum to one, with the scores as those of the empty set. */
+EVLEARN_TARGET static inline void EVLEARN_NAME(apply_scores)(
+    REAL *restrict R, REAL *restrict none, const REAL *restrict score, int f)
+{
+    for (int t = 0; t < TILE; t++) none[t] = score[t];
+    for (int j = 0; j < f; j++) {
+        REAL *restrict r = R + j * TILE;
+        for (int t = 0; t < TILE; t++) r[t] *= 1 - score[t];
+    }
+}
+
 /* The masses of the rows of a tile, turned, to `out` (f + 1 numbers for each). */
 EVLEARN_TARGET static inline void EVLEARN_NAME(write)(REAL *out, const REAL *R, const REAL *none, int rows, int f)
 {
@@ -386,18 +421,25 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass)(
 {
     const int d = family->d, c = family->c, f = family->f;
     REAL *Xt = work, *D = Xt + d * TILE, *U = D + c * TILE, *R = U + c * TILE, *none = R + f * TILE, *sum = none + TILE;
-    REAL weight[TILE], best[TILE], factor[TILE];
+    REAL weight[TILE], best[TILE], factor[TILE], score[TILE];
     unsigned char far[TILE];
+    const int rule = out && family->reaches;
     const REAL reach = EVLEARN_NAME(reach)(family, V, p);
     for (ptrdiff_t start = 0; start < n; start += TILE) {
         const int rows = n - start < TILE ? (int)(n - start) : TILE;
         EVLEARN_NAME(turn)(Xt, X + start * d, rows, d, centre, scale);
         EVLEARN_NAME(distances)(D, Xt, V, c, d);
         const int beyond = EVLEARN_NAME(is_far)(D, reach);
+        if (rule) EVLEARN_NAME(scores)(score, D, family);
         if (beyond) EVLEARN_NAME(mark_far)(far, Xt, D, V, c, d, reach);
         EVLEARN_NAME(costs)(R, D, sum, family, p, q);
         EVLEARN_NAME(masses)(R, none, best, factor, family, empty, !out);
         if (beyond) EVLEARN_NAME(settle_far)(R, none, best, far, family, p, empty);
+        if (rule) {
+            if (beyond)
+                for (int t = 0; t < TILE; t++) score[t] = far[t] ? 1 : score[t];
+            EVLEARN_NAME(apply_scores)(R, none, score, f);
+        }
         if (out) {
             EVLEARN_NAME(write)(out + start * (f + 1), R, none, rows, f);
             continue;
@@ -422,7 +464,8 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass_known)(
 {
     const int c = family->c, f = family->f;
     REAL *D = work, *U = D + c * TILE, *R = U + c * TILE, *none = R + f * TILE, *sum = none + TILE;
-    REAL weight[TILE], best[TILE], factor[TILE];
+    REAL weight[TILE], best[TILE], factor[TILE], score[TILE];
+    const int rule = out && family->reaches;
     for (ptrdiff_t start = 0; start < n; start += TILE) {
         const int rows = n - start < TILE ? (int)(n - start) : TILE;
         REAL *those = squares + start;
@@ -430,8 +473,10 @@ EVLEARN_TARGET static void EVLEARN_NAME(pass_known)(
             for (int t = 0; t < rows; t++) D[k * TILE + t] = those[k * n + t];
             for (int t = rows; t < TILE; t++) D[k * TILE + t] = 1;
         }
+        if (rule) EVLEARN_NAME(scores)(score, D, family);
         EVLEARN_NAME(costs)(R, D, sum, family, p, q);
         EVLEARN_NAME(masses)(R, none, best, factor, family, empty, !out);
+        if (rule) EVLEARN_NAME(apply_scores)(R, none, score, f);
         if (out) {
             EVLEARN_NAME(write)(out + start * (f + 1), R, none, rows, f);
             continue;

@@ -241,6 +241,10 @@ class EuclideanModel(PrototypeModel):
 
     fixed: bool = False
 
+    def assign(self, rows: Features, weights: Any = None) -> FloatArray:
+        """Return the masses of rows."""
+        return super().assign(rows) if isinstance(rows, SparseBlock) else self._assign(rows)
+
     def _assign(self, rows: Features) -> FloatArray:
         if isinstance(rows, SparseBlock):
             costs = self.costs_of(rows)
@@ -254,9 +258,9 @@ class EuclideanModel(PrototypeModel):
             arguments = (*arguments[:_EMPTY], np.inf, *arguments[_EMPTY + 1 :])
         for block, known in self._by_products(rows, arguments):
             if known is None:
-                kernel.assign(rows[block], *arguments, out[block])
+                kernel.assign(rows[block], *arguments, out[block], *self._rule)
             else:
-                kernel.assign_known(known.squares, *arguments[_OF_SETS:], out[block])
+                kernel.assign_known(known.squares, *arguments[_OF_SETS:], out[block], *self._rule)
         return out.astype(given, copy=False)
 
     def collect(self, rows: Features, weights: Any = None) -> Statistics:
@@ -353,6 +357,15 @@ class EuclideanModel(PrototypeModel):
             beyond = np.clip(rows[:, self.n_features :].astype(np.float64) * self.coordinates.scale, 0, FARTHEST)
             squares += (beyond**2).sum(axis=1, keepdims=True)
         return squares
+
+    @cached_property
+    def _rule(self) -> tuple[Any, ...]:
+        """The rule for outliers as the kernel takes it; empty if there is none."""
+        if self.outliers is None:
+            return ()
+        inverse, (pairs, lengths) = self.outliers.reaches**-2.0, self.segments
+        ends = np.ascontiguousarray(pairs, dtype=np.int32)
+        return inverse, ends, lengths, inverse[ends].max(axis=1), self.outliers.steepness / 2
 
     @cached_property
     def _offsets(self) -> FloatArray:
