@@ -75,6 +75,7 @@ def studies():
             *(Needs(files=(f"credal_{name}",)) for name in read("answers_doubtful_labels")["people"]),
             *(keel for name in read("answers_doubtful_labels")["experts"] if name != "mean"),
         ],
+        "unclean": [NOTHING for row in read("unclean").values() if isinstance(row, list) for _ in row],
         "cases": [Needs(packages=packages) for packages in CASES.values()],
         "scale": [NOTHING for run in read("scale_sizes")["runs"]],
         "scale.evclus": [

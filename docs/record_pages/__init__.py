@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 PAGES = (
-    *("reproduction", "peers", "answers", "images", "coverage"),
+    *("reproduction", "peers", "answers", "images", "coverage", "unclean"),
     *("raw_tables", "classifiers", "scale", "robustness", "landing", "cases", "quoted"),
 )
 ROOT = Path(__file__).resolve().parents[2]

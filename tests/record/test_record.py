@@ -21,7 +21,7 @@ def test_a_result_says_where_it_comes_from(name):
 
 
 @pytest.mark.parametrize(
-    "page", ["answers", "classifiers", "coverage", "peers", "reproduction", "robustness", "scale"]
+    "page", ["answers", "classifiers", "coverage", "peers", "reproduction", "robustness", "scale", "unclean"]
 )
 def test_a_page_begins_with_a_short_verdict_with_figures(page, monkeypatch):
     monkeypatch.syspath_prepend(reference.ROOT / "docs")

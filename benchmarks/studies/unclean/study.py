@@ -42,6 +42,7 @@ from benchmarks.studies.unclean.methods import (
     answer_of,
     evidential,
 )
+from benchmarks.studies.unclean.targets import checks
 from evlearn.cluster import CCM
 from evlearn.preprocessing import TableEncoder
 
@@ -331,15 +332,28 @@ def main():
     parser.add_argument("rows", nargs="*", choices=[[], *ROWS], help="all but embeddings if none is named")
     parser.add_argument("--seeds", choices=SEEDS, default="validation")
     parser.add_argument("--methods", nargs="+", choices=[*METHODS, *PLAIN], default=())
+    parser.add_argument("--samples", type=int, default=N_EMBEDDINGS, help="training samples of embeddings")
     parser.add_argument("--write", metavar="NAME", help="write to results/NAME.json")
     options = parser.parse_args()
     results = {"seeds": options.seeds, "commit": commit()}
     for row in options.rows or [name for name in ROWS if name not in SEPARATE]:
         started = time.process_time()
-        results[row] = ROWS[row](SEEDS[options.seeds], options.methods)
+        size = {"n": options.samples} if row == "embeddings" else {}
+        results[row] = ROWS[row](SEEDS[options.seeds], options.methods, **size)
         print(f"{row}: {time.process_time() - started:.0f} s of CPU time\n", flush=True)
+    if not options.methods:
+        show_targets(checks(results))
     if options.write:
         record.write(options.write, results)
+
+
+def show_targets(of_run):
+    """Print the targets that are missed, and how many are met."""
+    for check in of_run:
+        if not check.met:
+            bound = "at most" if check.is_upper else "at least"
+            print(*check[:4], f"{check.value:.3f}, target {bound} {check.target}", sep="; ")
+    print(f"{sum(check.met for check in of_run)} of {len(of_run)} targets are met")
 
 
 def commit():
