@@ -59,6 +59,21 @@ def misfit(masses, sets, pairs, bounds):
     return ((same.same - bounds[0]) ** 2 + (same.plausibility_same - bounds[1]) ** 2).mean()
 
 
+# Gross errors
+
+
+@pytest.mark.parametrize("options", [{"n_clusters": 3}, {"mixture": GaussianMixture(3)}])
+@pytest.mark.parametrize("distance", [1e3, 1e8])
+def test_gross_errors_change_no_mass_of_the_other_samples(blobs, options, distance):
+    X = np.insert(blobs[0], [10, 50], distance * np.array([[1.0, -1.0], [-2.0, 1.0]]), axis=0)
+    others = np.delete(np.arange(92), [10, 51])
+    expected = BootClus(n_bootstrap=20, random_state=0, **options).fit(blobs[0])
+    model = BootClus(n_bootstrap=20, random_state=0, **options).fit(X)
+    np.testing.assert_array_equal(model.masses_[others], expected.masses_)
+    np.testing.assert_array_equal(model.intervals_.pairs, others[expected.intervals_.pairs])
+    np.testing.assert_allclose(model.masses_[[10, 51]].sum(axis=1), 1)
+
+
 # Intervals
 
 

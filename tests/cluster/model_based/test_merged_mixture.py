@@ -105,9 +105,29 @@ def test_units_do_not_matter(fitted, moons, scale):
 
 
 def test_a_cluster_of_one_sample_is_reported():
-    X = np.vstack([make_blobs(60, centers=1, random_state=0)[0], [[60.0, 60.0]]])
+    # Among fewer than 5 samples for each cluster, none counts as a gross error.
+    X = np.vstack([make_blobs(8, centers=1, random_state=0)[0], [[60.0, 60.0]]])
     with pytest.warns(CollapseWarning, match=r"clusters \[\d\] of 2 have one sample at most"):
         MergedMixture(2, random_state=0).fit(X)
+
+
+def separated(n=400, d=8, n_clusters=5, seed=0):
+    """Return Gaussian clusters with unit variances that lie far apart, and their labels."""
+    random = np.random.default_rng(seed)
+    y = np.arange(n) % n_clusters
+    return 8 * random.normal(size=(n_clusters, d))[y] + random.normal(size=(n, d)), y
+
+
+@pytest.mark.parametrize("distance", [1, 1e3, 1e8])
+def test_outliers_do_not_capture_components(distance):
+    X, y = separated()
+    random = np.random.default_rng(1)
+    errors = random.uniform(-60, 60, size=(12, 8)) * distance
+    model = MergedMixture(5, random_state=0).fit(np.vstack([X, errors]))
+    assert adjusted_rand_score(y, model.labels_[:400]) > 0.99
+    assert np.abs(model.mixture_.means_).max() < 60
+    # The fit is that of the other samples alone.
+    np.testing.assert_array_equal(model.mixture_.means_, MergedMixture(5, random_state=0).fit(X).mixture_.means_)
 
 
 @pytest.mark.parametrize(

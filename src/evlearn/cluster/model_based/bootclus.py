@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.blocks.open import is_elsewhere
+from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
 from evlearn.cluster.focal_families import in_two_steps, make_focal_sets, mutual_neighbors
 from evlearn.cluster.model_based.intervals import PairIntervals, percentile_intervals, replicated
 from evlearn.cluster.pairwise.irqp import STOPPING, Swept, rows_against, stratified, sweep_masses
@@ -28,7 +29,7 @@ from evlearn.partition.relational import check_pairs
 from evlearn.utils.convergence import Report, Trace, publish_trace, warn_caller, whole_or_nothing
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import Count, Steps, expect, say
-from evlearn.utils.typing import EstimatorLike, FloatArray, IntArray, RandomSeed
+from evlearn.utils.typing import BoolArray, EstimatorLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import (
     check_choice,
     check_flag,
@@ -55,9 +56,9 @@ class BootClus(RowwiseClusterer):
     true probability about as often as `confidence` says, on the average over data sets. If the covariance model is
     chosen, each resample chooses again, among models that were nearly as good: the choice is uncertain too.
 
-    Data in which a few samples are a million times farther away than the others are refused: beside them, the
-    others could not be told apart. New samples as far as that from all components may be in any cluster: their
-    mass is on the largest sets.
+    A few samples very far from all clusters are treated as gross errors: the mixtures are fitted without them, and
+    they are given masses as new samples are. Samples that are a million standard deviations from all components
+    may be in any cluster: their mass is on the largest sets.
 
     Missing values (NaN) become doubt: mixtures are fitted to samples that were completed at random, the masses of
     a sample with gaps are those that it would have on average, and what remains open is mass on the set of all
@@ -224,7 +225,9 @@ class BootClus(RowwiseClusterer):
                 f"BootClus needs data in memory, and X is {type(X).__name__}; give an array or a frame."
             )
         numbers = self._read(X, reset=True)
-        data = self._filled(numbers, self._n_components)
+        filled = self._filled(numbers, self._n_components)
+        ordinary = self._rows_to_fit(filled)
+        data = filled[ordinary]
         refuse_remote("X", data)
         random = check_random_state(self.random_state)
         expect(3)
@@ -252,7 +255,8 @@ class BootClus(RowwiseClusterer):
         self.mixture_, self.n_clusters_, self.n_bootstrap_ = mixture, focal_sets.frame_size, len(replicates)
         partition = CredalPartition(trace.state.masses, focal_sets, validate=False)
         same = partition.relational(pairs)
-        self.intervals_ = PairIntervals(pairs, lower, upper, same.same, same.plausibility_same)
+        samples = np.flatnonzero(ordinary)[pairs]
+        self.intervals_ = PairIntervals(samples, lower, upper, same.same, same.plausibility_same)
         chosen = stratified(partition.to_hard(), _REFERENCE_OBJECTS, random)
         self._model = BootstrapModel(
             replicates=replicates,
@@ -262,6 +266,10 @@ class BootClus(RowwiseClusterer):
             confidence=self.confidence,
         )
         with one_blas_thread():
+            if not ordinary.all():
+                masses = np.empty((len(filled), len(focal_sets)))
+                masses[ordinary], masses[~ordinary] = partition.masses, self._model.assign(filled[~ordinary])
+                partition = CredalPartition(masses, focal_sets, validate=False)
             self._publish(self._doubted(numbers, partition, self._model.assign))
         self._learn_gaps(data, self.n_clusters_)
         self._name_samples(X)
@@ -319,6 +327,17 @@ class BootClus(RowwiseClusterer):
     def _n_components(self) -> int:
         """How many components complete samples with gaps, before it is known how many clusters there are."""
         return _COMPONENTS_FOR_GAPS if self.n_clusters is None else self.n_clusters
+
+    def _rows_to_fit(self, data: FloatArray) -> BoolArray:
+        """Return True for rows that are no gross errors; for all if the number of clusters is not known at all."""
+        numbers = _NUMBERS_OF_CLUSTERS if self.n_clusters is None else self.n_clusters
+        if self.mixture is not None:
+            numbers = getattr(self.mixture, "n_components", None)
+        try:
+            largest = int(np.max(numbers))
+        except (TypeError, ValueError):
+            return np.ones(len(data), dtype=bool)
+        return rows_to_fit(data, largest)
 
     def _fit_mixture(self, data: FloatArray, random: np.random.RandomState) -> Any:
         if self.n_clusters is not None and self.n_clusters > len(data):

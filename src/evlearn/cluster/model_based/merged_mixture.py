@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import is_elsewhere
+from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import GaussianReplicates
@@ -35,8 +36,8 @@ class MergedMixture(RowwiseClusterer):
     are merged, again and again, until there are as many clusters as asked for. Two overlap if samples of each are
     often given to the other. The masses are the probabilities of the merged clusters.
 
-    Data in which a few samples are a million times farther away than the others are refused: beside them, the
-    others could not be told apart. Of new samples as far as that from all components, in standard deviations,
+    A few samples very far from all clusters are treated as gross errors: the mixture is fitted without them, and
+    they are given masses as new samples are. Of samples that are a million standard deviations from all components
     nothing is known.
 
     Missing values (NaN) become doubt: the masses of a sample with gaps are those that it would have on average,
@@ -167,11 +168,12 @@ class MergedMixture(RowwiseClusterer):
         numbers = self._read(X, reset=True)
         data = self._filled(numbers, self.n_clusters)
         expect(1)
-        self.mixture_ = self._fit_mixture(data)
-        self.components_, self.overlaps_ = merge(self.mixture_.predict_proba(data), self.n_clusters)
+        ordinary = data[rows_to_fit(data, self.n_clusters)]
+        self.mixture_ = self._fit_mixture(ordinary)
+        self.components_, self.overlaps_ = merge(self.mixture_.predict_proba(ordinary), self.n_clusters)
         self.n_iter_, self.converged_ = self.mixture_.n_iter_, self.mixture_.converged_
         self.focal_sets_ = FocalSets.simple(self.n_clusters)
-        units = Units.of(data)
+        units = Units.of(ordinary)
         self._model = MergedModel(
             mixture=GaussianReplicates(units.mixture_to(_stacked(self.mixture_)), units),
             components=self.components_,
@@ -181,7 +183,7 @@ class MergedMixture(RowwiseClusterer):
         with one_blas_thread():
             masses = self._model_for(numbers).assign(numbers.data)
         self._publish(CredalPartition(masses, self.focal_sets_, validate=False))
-        self._learn_gaps(data, self.n_clusters)
+        self._learn_gaps(ordinary, self.n_clusters)
         self._name_samples(X)
         small = np.flatnonzero(np.bincount(self.labels_, minlength=self.n_clusters) < 2)
         if 0 < len(small) < self.n_clusters:
