@@ -48,6 +48,26 @@ def test_clusterers_of_all_kinds_go_together(fitted, blobs):
     assert fitted.masses_[noise, 0].mean() > 3 * fitted.masses_[~noise, 0].mean()
 
 
+@pytest.mark.parametrize("n_errors", [3, 5])
+@pytest.mark.parametrize(
+    "clusterers", [KMeans(3), [KMeans(3), GaussianMixture(3), make_pipeline(StandardScaler(), KMeans(3))]]
+)
+def test_gross_errors_do_not_capture_clusters(blobs, clusterers, n_errors):
+    X, y = blobs
+    errors = 5e3 * np.random.default_rng(0).normal(size=(n_errors, 2))
+    model = CredalEnsemble(clusterers, random_state=0).fit(np.vstack([X, errors]))
+    assert adjusted_rand_score(y, model.labels_[:120]) > 0.85
+    assert model.partitions_[0].n_samples == 120 + n_errors
+    for member in model.partitions_:
+        assert np.bincount(member.to_hard()[:120], minlength=3).min() > 20
+
+
+def test_a_member_that_cannot_predict_is_fitted_to_all_samples(blobs):
+    X = np.vstack([blobs[0], [[5e3, 5e3], [-5e3, 0]]])
+    model = CredalEnsemble([KMeans(3), AgglomerativeClustering(3)], random_state=0).fit(X)
+    assert [len(member.labels_) for member in model.clusterers_] == [120, 122]
+
+
 def test_where_members_agree_the_result_is_sure():
     X, y = make_blobs(150, 2, centers=[[0, 0], [4, 0], [0, 12]], random_state=0)
     model = CredalEnsemble([KMeans(3), GaussianMixture(3), KMeans(2)], random_state=0).fit(X)

@@ -14,17 +14,18 @@ from sklearn.utils import check_random_state
 from evlearn.belief import FocalSets
 from evlearn.belief.focal_sets import FocalSetsLike
 from evlearn.cluster.base import read_in_memory, with_seed, without_files
+from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.ensemble.combination import check_combination, choose_sets, combine
 from evlearn.ensemble.fusion import CombinationRule
 from evlearn.ensemble.recovery import Landmarks
 from evlearn.partition import CredalPartition
-from evlearn.partition.estimators import fitted_partition, predicted_partition
+from evlearn.partition.estimators import fitted_partition, predicted_partition, split_pipeline
 from evlearn.utils.chunks import row_blocks
 from evlearn.utils.convergence import publish_trace, whole_or_nothing
 from evlearn.utils.progress import Steps, expect
 from evlearn.utils.reading import Numbers
-from evlearn.utils.typing import ClustererLike, FloatArray, IntArray, RandomSeed
+from evlearn.utils.typing import BoolArray, ClustererLike, FloatArray, IntArray, RandomSeed
 from evlearn.utils.validation import REMOTE, check_flag, check_integer, check_real, remoteness
 
 #: The reach of an ensemble, relative to the largest distance of a training sample from the center.
@@ -40,8 +41,8 @@ class CredalEnsemble(RowwiseClusterer):
     of the data, so that doubt shows what other data might have changed. Clones with more clusters than the result
     find clusters of any shape.
 
-    Data in which a few samples are a million times farther away than the others are refused: beside them, the
-    others could not be told apart.
+    A few samples very far from all clusters are treated as gross errors: clusterers that can predict are fitted
+    without them. Data in which a few samples are a million times farther away than the others are refused.
 
     Parameters
     ----------
@@ -238,14 +239,27 @@ class CredalEnsemble(RowwiseClusterer):
         """Fit the members, and ask each of them about all samples."""
         alone = hasattr(self.clusterers, "fit")
         members = [self.clusterers] * self.n_members if alone else self.clusterers
+        ordinary = np.flatnonzero(self._rows_to_fit(data, members))
         # One after the other, so that what is drawn does not depend on the workers.
         tasks = [
-            (with_seed(without_files(clone(one)), random), self._drawn(len(data), random) if alone else None)
+            (
+                with_seed(without_files(clone(one)), random),
+                ordinary[self._drawn(len(ordinary), random)] if alone else _rows_for(one, ordinary, len(data)),
+            )
             for one in members
         ]
         expect(len(tasks) + 1)
         found = Parallel(n_jobs=self.n_jobs)(delayed(_fitted)(one, data, rows) for one, rows in tasks)
         self.clusterers_, self.partitions_ = [one for one, _ in found], [said for _, said in found]
+
+    def _rows_to_fit(self, data: FloatArray, members: Sequence[Any]) -> BoolArray:
+        """Return True for rows that are no gross errors; for all if no number of clusters is given."""
+        numbers_of_clusters = [self.n_clusters]
+        if self.n_clusters is None:
+            parameters = [split_pipeline(one)[1].get_params(deep=False) for one in members]
+            numbers_of_clusters = [one.get("n_clusters", one.get("n_components")) for one in parameters]
+        largest = max((int(n) for n in numbers_of_clusters if isinstance(n, numbers.Integral)), default=0)
+        return rows_to_fit(data, largest) if largest > 0 else np.ones(len(data), dtype=bool)
 
     def _drawn(self, n_samples: int, random: np.random.RandomState) -> IntArray:
         """The samples that a clone is fitted to."""
@@ -298,6 +312,13 @@ def _extent(data: FloatArray) -> tuple[FloatArray, float]:
     near = np.asarray(data[remoteness(data) <= REMOTE], dtype=np.float64)
     center = np.nanmean(near, axis=0)
     return center, _FAR * (float(np.nanmax(np.abs(near - center))) or 1.0)
+
+
+def _rows_for(clusterer: Any, ordinary: IntArray, n_samples: int) -> IntArray | None:
+    """Return the rows that a clusterer of a list is fitted to: None for all, as it needs if it cannot predict."""
+    last = split_pipeline(clusterer)[1]
+    can_predict = hasattr(last, "predict") or hasattr(last, "predict_mass")
+    return ordinary if can_predict and len(ordinary) < n_samples else None
 
 
 def _fitted(clusterer: Any, data: FloatArray, rows: IntArray | None) -> tuple[Any, CredalPartition]:
