@@ -501,7 +501,7 @@ CHOSEN = [
         "flat clusters are rounded although reg_covar does not say so",
     ),
     Mutant(
-        "cluster/centroids/starts.py",
+        "utils/quantiles.py",
         "place = q * (ends[-1] - 1)",
         "place = q * ends[-1]",
         "the quantile behind delta='auto' is not the usual one",

@@ -73,13 +73,13 @@ class OutlierRule:
         Returns
         -------
         OutlierRule or None
-            The rule; None if the rate is 0, or if no sample is apart from its cluster.
+            The rule; None if no sample is apart from its cluster.
         """
         distances, weights = distances[weights > 0], weights[weights > 0]
         if len(weights):
             weights = weights * max(1.0, len(weights) / weights.sum())  # shares become counts
         units = _units(distances, weights)
-        if rate == 0 or units is None:
+        if units is None:
             return None
         ratios = (distances / units).min(axis=1)
         positive = (ratios > 0) & np.isfinite(ratios)

@@ -77,7 +77,7 @@ class PrototypeClusterer(DistanceFeatures, RowwiseClusterer):
         check_real("tol", self.tol, 0)
         check_real("beta", self.beta, 1, open_low=True, or_auto=True)
         check_real("delta", self.delta, 0, open_low=True, or_auto=True, or_infinity=True)
-        check_real("outlier_rate", self.outlier_rate, 0, 0.5)
+        check_real("outlier_rate", self.outlier_rate, 0, 0.5, open_low=True)
 
     def _distances(self, X: Any) -> FloatArray:
         with one_blas_thread(), self._opened(X, reset=False) as rows:

@@ -3,11 +3,13 @@ r"""Starts that gross errors cannot capture: solutions of k-means, compared by a
 A few rows far from all others capture prototypes of k-means, because their squares outweigh all others. Solutions
 for all rows, for all but the farthest ones (trimmed k-means), and for all but isolated rows are compared by
 
-.. math:: \sum_iw_i\min(d_i^2,R^2),\qquad R^2=W\,(1+36/\nu),
+.. math:: \sum_iw_i\min(d_i^2,R^2),\qquad R^2=W\,(1+\max(64/\nu,8\sqrt{2/\nu})),
 
 with :math:`W` the mean squared distance of ordinary rows to the nearest prototype and :math:`\nu` the effective
 number of directions in which they spread. A small cluster that is worth a prototype lowers this loss; errors,
-however far away, cost no more than :math:`R^2` each. Rows beyond :math:`R` are left out while scales are selected.
+however far away, cost no more than :math:`R^2` each. Small clusters may be wide: their squared distances are
+divided by their width, which has a price as in the likelihood of a Gaussian. Rows beyond :math:`R` are left out
+while scales are selected.
 """
 
 from typing import NamedTuple
@@ -31,13 +33,15 @@ _TRIMMED, _N_TRIMMED = 0.1, 3
 _FEWEST_EACH = 5
 #: A cluster smaller than this share of the average may consist of errors.
 _SMALL = 0.7
-#: The bound of the loss: this many standard deviations in one direction beyond a cluster.
-_BOUND = 6.0
+#: The bound of the loss: this many standard deviations in one direction beyond a cluster, or of squared distances.
+_BOUND = 8.0
 #: A row is isolated if fewer rows than this are as near to it as members of one cluster are to each other.
 _COMPANY = 3
-#: The solution of trimmed k-means must be better by more than what splitting a cluster in the middle gains: so
-#: many variances in one direction for each sample. Without isolated rows, this share of the loss is enough.
-_SPLIT, _BETTER = 0.7, 0.01
+#: Other solutions must be better by more than what splitting a cluster in the middle gains: so many variances in
+#: one direction for each sample.
+_SPLIT = 0.7
+#: The share of an average cluster below which a cluster has a width of its own, and the largest such width.
+_SMALL_CLUSTER, _WIDEST = 0.25, 30.0
 #: Rows are gross errors from this many times the bound on, which hardly any row of a heavy tail exceeds.
 _GROSS = 1.5
 #: The largest spread of a wide cluster, relative to that of all other rows.
@@ -69,7 +73,12 @@ class Spread(NamedTuple):
     @property
     def bound(self) -> float:
         """The squared distance beyond which a row belongs to no cluster."""
-        return self.within * (1 + _BOUND**2 / self.dimension)
+        return float(self.within * (1 + max(_BOUND**2 / self.dimension, _BOUND * np.sqrt(2 / self.dimension))))
+
+    @property
+    def variance(self) -> float:
+        """The variance in one direction."""
+        return self.within / self.dimension
 
     @property
     def company(self) -> float:
@@ -99,7 +108,7 @@ def ordinary_rows(sample: FloatArray, weights: FloatArray, prototypes: FloatArra
     """Return True for rows that are not far from all prototypes, which decide on scales."""
     if len(sample) < _FEWEST_EACH * len(prototypes):
         return np.ones(len(sample), dtype=bool)
-    squares = squared_distances(sample, prototypes).min(axis=1)
+    squares = _Scaled.of(sample, weights, prototypes).squares
     bound = Spread.of(sample, _counts(weights), prototypes).bound
     return squares <= bound if bound > 0 else np.ones(len(sample), dtype=bool)
 
@@ -162,9 +171,10 @@ def _robust(
     isolated = _isolated(rows, trimmed, narrow)
     if isolated.any() and len(rows) - isolated.sum() > n_clusters:
         candidates.append(_solutions(rows[~isolated], weights[~isolated], n_clusters, random, n_init))
-    losses = np.array([_loss(rows, weights, starts[0], narrow.bound) for starts in candidates])
-    losses[1] += _SPLIT * narrow.within / narrow.dimension * weights.sum()
-    losses[2:] += _BETTER * losses[0]
+    losses = np.array([_loss(rows, weights, starts[0], narrow) for starts in candidates])
+    losses[1:] += _SPLIT * narrow.variance * weights.sum()
+    if np.bincount(squared_distances(rows, solutions[0]).argmin(axis=1), minlength=n_clusters).min() < _COMPANY:
+        losses[0] = np.inf
     return candidates[int(np.argmin(losses))]
 
 
@@ -233,9 +243,40 @@ def _is_wide_cluster(far: FloatArray, others: FloatArray, prototypes: FloatArray
     return bool(4 * size < gap and varies.all() and size < _WIDE**2 * others.var(axis=0).sum())
 
 
-def _loss(rows: FloatArray, weights: FloatArray, prototypes: FloatArray, bound: float) -> float:
-    """Return the sum of squares, of which none is larger than the bound."""
-    return float(weights @ np.minimum(squared_distances(rows, prototypes).min(axis=1), bound))
+def _loss(rows: FloatArray, weights: FloatArray, prototypes: FloatArray, narrow: Spread) -> float:
+    """Return the sum of squares in units of widths, with the prices of these, each at most the bound."""
+    scaled = _Scaled.of(rows, weights, prototypes)
+    costs = scaled.squares + narrow.within * np.log(scaled.widths)
+    return float(weights @ np.minimum(costs, narrow.bound))
+
+
+class _Scaled(NamedTuple):
+    """Squared distances to the nearest prototypes, in units of the width of small clusters, which may be wide.
+
+    Attributes
+    ----------
+    squares : ndarray of shape (n,)
+        The squared distances, divided by the widths.
+    widths : ndarray of shape (n,)
+        The mean squared distance within the cluster of each row, relative to large clusters; 1 for these.
+    """
+
+    squares: FloatArray
+    widths: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, weights: FloatArray, prototypes: FloatArray) -> "_Scaled":
+        """Return the distances of rows."""
+        squares = squared_distances(rows, prototypes)
+        nearest, least = squares.argmin(axis=1), squares.min(axis=1)
+        sizes = np.bincount(nearest, weights, minlength=len(prototypes))
+        small = (sizes > 0) & (sizes < _SMALL_CLUSTER * sizes.mean())
+        widths = np.ones(len(prototypes))
+        if small.any():
+            within = np.bincount(nearest, weights * least, minlength=len(prototypes)) / np.maximum(sizes, 1e-300)
+            others = float(np.average(within, weights=np.where(small, 0, sizes)))
+            widths[small] = np.clip(within[small] / others, 1, _WIDEST) if others > 0 else 1
+        return cls(least / widths[nearest], widths[nearest])
 
 
 def _counts(weights: FloatArray) -> FloatArray:

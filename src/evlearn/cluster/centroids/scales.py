@@ -30,8 +30,6 @@ _LARGEST_ALPHA = 30.0
 _BRIDGE = 0.8
 # A test whether there are clusters at all: against this many Gaussian clouds, of at most so many samples.
 _CLOUDS, _FEWEST_CLOUDS, _CLOUD_ROWS, _FEWEST_ROWS = 10, 3, 1000, 20
-#: Rows so many times as far from the median as nine in ten rows are outliers; a Gaussian cloud has none.
-_FAR = 3.0
 # How many standard deviations below the mean of the clouds is better than 19 in 20, and how many beyond doubt.
 _BETTER, _CLEARLY = 1.645, 10.0
 
@@ -148,8 +146,7 @@ def is_one_cloud(sample: FloatArray, weights: FloatArray, n_clusters: int, rando
         return False
     even = weights.min() == weights.max()
     chosen = random.choice(len(sample), n_rows, replace=not even, p=None if even else weights / weights.sum())
-    some = _without_outliers(sample[np.sort(chosen)])
-    n_rows = len(some)
+    some = sample[np.sort(chosen)]
     centred = some - some.mean(axis=0)
     left = _unexplained(centred, n_clusters, random)
     # Any matrix with the same products of columns gives clouds with the covariance of the sample.
@@ -161,12 +158,6 @@ def is_one_cloud(sample: FloatArray, weights: FloatArray, n_clusters: int, rando
         if number >= _FEWEST_CLOUDS - 1 and _deviations(left, of_clouds) < -_CLEARLY:
             return False
     return _deviations(left, of_clouds) > -_BETTER
-
-
-def _without_outliers(rows: FloatArray) -> FloatArray:
-    """Rows but for those far from all others, which would make the clouds so wide that clusters vanish in them."""
-    apart = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
-    return np.asarray(rows[apart <= _FAR * np.quantile(apart, 0.9)])
 
 
 def _deviations(left: float, of_clouds: list[float]) -> float:

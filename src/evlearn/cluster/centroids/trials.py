@@ -63,15 +63,19 @@ class Trial:
         chosen : Chosen
             The parameters.
         """
-        for _ in range(_MOST_LOWERINGS):
+        first = None
+        for _ in range(_MOST_LOWERINGS + 1):
             ends = [self._descend(start, chosen) for start in starts[:_MOST_STARTS]]
-            best = self.coordinates.leave(min(ends, key=lambda one: one.objective).state.model.prototypes)
-            if not lower_beta:
-                break
-            if not are_coincident(pdist(best), chosen.width) and not self._has_drifted(best, starts, chosen.width):
-                break
+            best = self.coordinates.leave(min(ends, key=lambda end: end.objective).state.model.prototypes)
+            coincident = are_coincident(pdist(best), chosen.width)
+            if not lower_beta or not (coincident or self._has_drifted(best, starts, chosen.width)):
+                return best, chosen
+            if first is None and not coincident:
+                first = best, chosen
+            last = best, chosen
             chosen = chosen._replace(beta=1 + (chosen.beta - 1) / 2)
-        return best, chosen
+        # If clusters overlap, prototypes are elsewhere than those of k-means for any beta.
+        return first or last
 
     def _has_drifted(self, prototypes: FloatArray, starts: list[FloatArray], width: float) -> bool:
         """Return True if the sum of squares about prototypes is much larger than that of k-means."""
