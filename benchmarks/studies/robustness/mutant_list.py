@@ -69,6 +69,7 @@ TESTS = {
         "tests/command_line/test_batches.py",
         "tests/command_line/test_command_line.py",
     ),
+    "utils/quantiles.py": ("tests/cluster/centroids/test_starts.py",),
     "utils/cells.py": ("tests/test_cells.py", "tests/command_line/test_dialects.py"),
     "utils/files.py": ("tests/test_files.py", "tests/command_line/test_outputs.py"),
     "blocks/targets.py": ("tests/blocks/test_targets.py", "tests/blocks/test_columns.py"),

@@ -1,0 +1,137 @@
+"""The rule for outliers: its rate, its breakdown, samples between clusters, and the same result everywhere."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import evlearn
+from evlearn.belief import FocalSets
+from evlearn.cluster import BPEC, CCM, ECM, SECM
+from evlearn.cluster.outlier_rule import OutlierRule, Segments
+
+
+def blobs(seed, d, n=1000, gap=8.0, n_clusters=4):
+    """Draw Gaussian clusters of different sizes and widths."""
+    random = np.random.default_rng(seed)
+    centers = random.normal(size=(n_clusters, d))
+    distances = np.linalg.norm(centers[:, None] - centers, axis=2)[np.triu_indices(n_clusters, 1)]
+    y = random.choice(n_clusters, size=n, p=[0.4, 0.3, 0.2, 0.1])
+    widths = np.array([1.0, 0.7, 1.3, 0.8])[y, None]
+    return (centers * gap / distances.min())[y] + widths * random.normal(size=(n, d)), random
+
+
+@pytest.mark.parametrize("d", [2, 20])
+@pytest.mark.parametrize("method", [CCM, ECM])
+def test_few_ordinary_samples_and_most_planted_ones_are_outliers(method, d):
+    X, random = blobs(0, d)
+    clean = method(4, random_state=0).fit(X).credal_partition_.verdict().outlier
+    assert clean.mean() <= 0.01
+    low, high = X.min(axis=0), X.max(axis=0)
+    planted = random.uniform(low - 0.15 * (high - low), high + 0.15 * (high - low), size=(50, d))
+    outlier = method(4, random_state=0).fit(np.vstack([X, planted])).credal_partition_.verdict().outlier
+    assert outlier[: len(X)].mean() <= 0.01
+    assert outlier[len(X) :].mean() >= 0.6
+
+
+def test_the_share_of_outliers_among_ordinary_samples_is_the_rate():
+    X, _ = blobs(1, 5, n=20_000)
+    for rate in (0.003, 0.02, 0.05):
+        outlier = CCM(4, outlier_rate=rate, random_state=0).fit(X).credal_partition_.verdict().outlier
+        assert 0.4 * rate <= outlier.mean() <= 1.6 * rate
+
+
+def test_a_number_for_delta_decides_on_outliers_as_in_the_papers():
+    X, _ = blobs(2, 2)
+    model = CCM(4, delta=3.0, random_state=0).fit(X)
+    same = CCM(4, delta=3.0, outlier_rate=0.2, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.masses_, same.masses_)
+    assert model._model.outliers is None
+
+
+@pytest.mark.parametrize("rate", [0, -0.1, 0.6])
+def test_a_rate_that_is_none_is_rejected(rate):
+    with pytest.raises(ValueError, match="outlier_rate"):
+        CCM(2, outlier_rate=rate).fit(np.zeros((5, 2)))
+
+
+def test_samples_halfway_between_clusters_are_torn_and_those_beside_are_outliers():
+    random = np.random.default_rng(0)
+    X = np.vstack([random.normal(size=(200, 2)), random.normal(size=(200, 2)) + [12, 0]])
+    model = CCM(2, random_state=0).fit(X)
+    halfway, beside, beyond = model.predict_mass([[6.0, 0.0], [6.0, 8.0], [-9.0, 0.0]]).verdict().candidates
+    assert halfway.sum() == 2
+    assert beside.sum() == beyond.sum() == 0
+
+
+def test_the_distance_to_a_segment_is_that_of_the_nearest_of_its_points():
+    random = np.random.default_rng(0)
+    ends, points = random.normal(size=(2, 3)), random.normal(size=(50, 3)) * 3
+    squares = ((points[:, None] - ends) ** 2).sum(axis=2)
+    segments = Segments.of(FocalSets.full(2), ((ends[:, None] - ends) ** 2).sum(axis=2))
+    places = np.linspace(0, 1, 2001)[:, None]
+    among = ends[0] + places * (ends[1] - ends[0])
+    nearest = ((points[:, None] - among) ** 2).sum(axis=2).min(axis=1)
+    ratios = np.minimum(segments.ratios(squares, np.ones(2)), squares.min(axis=1))
+    np.testing.assert_allclose(ratios, nearest, rtol=1e-4, atol=1e-6)
+
+
+def test_masses_of_clusters_keep_their_proportions():
+    random = np.random.default_rng(0)
+    masses = random.dirichlet(np.ones(4), size=20)
+    rule = OutlierRule(np.array([1.0, 2.0]), 6.0)
+    squares = random.uniform(0, 9, size=(20, 2))
+    segments = Segments.of(FocalSets.singletons(2), np.ones((2, 2)))
+    changed = rule.apply(masses, squares, segments)
+    np.testing.assert_allclose(changed.sum(axis=1), 1)
+    np.testing.assert_allclose(
+        changed[:, 1:] * masses[:, 1:].sum(axis=1)[:, None], masses[:, 1:] * (1 - changed[:, :1])
+    )
+    beyond = (np.sqrt(squares) >= [1, 2]).all(axis=1)
+    np.testing.assert_array_equal(changed[:, 0] >= 0.5, beyond)
+
+
+def test_weights_are_repetitions_and_a_weight_of_0_is_removal():
+    random = np.random.default_rng(0)
+    distances, weights = random.gamma(2, size=(60, 3)), random.integers(0, 4, size=60)
+    rule = OutlierRule.learn(distances, weights.astype(float), 0.01)
+    again = OutlierRule.learn(np.repeat(distances, weights, axis=0), np.ones(weights.sum()), 0.01)
+    np.testing.assert_allclose(rule.reaches, again.reaches)
+    assert rule.steepness == pytest.approx(again.steepness)
+
+
+def test_samples_at_their_prototypes_have_no_rule():
+    assert OutlierRule.learn(np.zeros((10, 2)), np.ones(10), 0.01) is None
+
+
+@pytest.mark.parametrize("method", [CCM, ECM, BPEC, SECM])
+def test_single_rows_float32_and_model_files_have_the_same_outliers(method, tmp_path):
+    X, random = blobs(3, 3, n=300)
+    new = np.vstack([X[:50], random.normal(size=(50, 3)) * 12])
+    model = method(4, random_state=0).fit(X)
+    masses = model.predict_mass(new).masses
+    assert (masses[:, 0] >= 0.5).any()
+    one_by_one = np.vstack([model.predict_mass(row[None]).masses for row in new])
+    np.testing.assert_allclose(one_by_one, masses, atol=1e-12)
+    evlearn.save_model(model, tmp_path / "model.json")
+    np.testing.assert_array_equal(evlearn.load_model(tmp_path / "model.json").predict_mass(new).masses, masses)
+    single = method(4, random_state=0).fit(X.astype(np.float32)).predict_mass(new.astype(np.float32)).masses
+    assert ((single[:, 0] >= 0.5) == (masses[:, 0] >= 0.5)).mean() >= 0.97
+
+
+def test_a_pipeline_and_a_stream_have_outliers():
+    X, _ = blobs(4, 3, n=2000)
+    far = np.full((1, 3), 60.0)
+    model = make_pipeline(StandardScaler(), CCM(4, random_state=0)).fit(X)
+    assert evlearn.predict_mass(model, far).verdict().outlier.all()
+    stream = CCM(4, random_state=0)
+    for part in np.array_split(X, 10):
+        stream.partial_fit(part)
+    assert stream.predict_mass(far).verdict().outlier.all()
+    assert stream.predict_mass(X).verdict().outlier.mean() <= 0.02
+
+
+def test_few_distinct_distances_make_few_outliers():
+    random = np.random.default_rng(0)
+    X = (random.random((400, 10)) < np.repeat([[0.1], [0.9]], 200, axis=0)).astype(float)
+    assert CCM(2, random_state=0).fit(X).credal_partition_.verdict().outlier.mean() <= 0.03
