@@ -126,6 +126,11 @@ class Segments(NamedTuple):
     squares: FloatArray
 
     @classmethod
+    def none(cls) -> "Segments":
+        """Return no segments, for methods whose clusters have no prototypes to connect."""
+        return cls(np.empty((0, 2), dtype=np.intp), np.empty(0))
+
+    @classmethod
     def of(cls, focal_sets: FocalSets, squares: FloatArray) -> "Segments":
         """Return the segments of the pairs among focal sets, from squared distances between prototypes."""
         members = focal_sets.membership[focal_sets.sizes == 2]

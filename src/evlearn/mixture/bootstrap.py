@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from joblib import delayed
+from scipy.linalg import solve_triangular
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -74,6 +75,16 @@ class GaussianReplicates:
             logs, shares = posterior(self.units.to(X), self.mixtures)
         shares[np.broadcast_to((logs < NOWHERE)[:, None], shares.shape)] = 0
         return _samples_first(shares)
+
+    def squared_distances(self, X: FloatArray) -> FloatArray:
+        """Return the squared Mahalanobis distances of samples to the components of the first mixture."""
+        coordinates = self.units.to(X)
+        squares = np.empty((len(X), self.mixtures.means.shape[1]))
+        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+            for k, factor in enumerate(np.linalg.cholesky(self.mixtures.covariances[0])):
+                inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
+                squares[:, k] = (((coordinates - self.mixtures.means[0, k]) @ inverse.T) ** 2).sum(axis=1)
+        return np.where(np.isnan(squares), np.inf, squares)
 
 
 @dataclass(frozen=True)

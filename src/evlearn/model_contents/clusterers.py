@@ -200,6 +200,7 @@ PARTS = [
                 "mixture": instance(GaussianReplicates),
                 "components": INDICES,
                 "focal_sets": _SETS,
+                "outliers": optional(instance(OutlierRule)),
             },
         ),
         (Support, {"scale": POSITIVE, "power": number(0, 100, above=True), "min_distance": number(0, 1)}),

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from evlearn.cluster.outlier_rule import Segments
 from evlearn.mixture.em import NOWHERE, Mixture
 from evlearn.mixture.units import Units
 from evlearn.model_onnx.graph import Graph, Said
+from evlearn.model_onnx.prototypes import outlier_scores, with_scores
 from evlearn.utils.validation import REMOTE
 
 #: In units of the mixture: whatever is farther is unlike all components all the same, and its square is a number.
@@ -17,16 +19,19 @@ _LARGEST = 1e299
 
 
 def write_merged_mixture(graph: Graph, clusterer: Any, rows: str) -> Said:
-    """The masses of rows: all on the set of all clusters where the mixture says nothing."""
+    """Write the masses of rows: all on the set of all clusters far from all components, before outliers."""
     model = clusterer._model
     mixtures, focal_sets = model.mixture.mixtures, model.focal_sets
-    logs, _ = _densities(graph, Mixture(*(part[0] for part in mixtures)), model.mixture.units, rows)
+    logs, squares = _densities(graph, Mixture(*(part[0] for part in mixtures)), model.mixture.units, rows)
     clusters = np.zeros((len(model.components), len(focal_sets)))
     clusters[np.arange(len(clusters)), focal_sets.singleton_positions[model.components]] = 1
     masses = graph("MatMul", graph("Softmax", logs, axis=1), clusters)
     density = graph("ReduceLogSumExp", logs, axes=[1], keepdims=1)
     nothing = (np.arange(len(focal_sets)) == len(focal_sets) - 1).astype(np.float64)
-    return Said(graph.only_where(graph("Less", density, NOWHERE), nothing, masses))
+    masses = graph.only_where(graph("Less", density, NOWHERE), nothing, masses)
+    if model.outliers is None:
+        return Said(masses)
+    return Said(with_scores(graph, masses, outlier_scores(graph, squares, model.outliers, Segments.none())))
 
 
 def write_mixture(graph: Graph, mixture: Any, rows: str) -> Said:

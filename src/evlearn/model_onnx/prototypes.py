@@ -27,11 +27,11 @@ def write_prototypes(graph: Graph, clusterer: Any, rows: str) -> Said:
     power = 1 / (float(model.costs.beta) - 1)
     if model.outliers is None:
         return Said(_masses(graph, costs, empty, power))
-    scores = _scores(graph, squares, model.outliers, model.segments)
-    return Said(_with_scores(graph, _masses(graph, costs, np.inf, power), scores))
+    scores = outlier_scores(graph, squares, model.outliers, model.segments)
+    return Said(with_scores(graph, _masses(graph, costs, np.inf, power), scores))
 
 
-def _scores(graph: Graph, squares: str, rule: OutlierRule, segments: Segments) -> str:
+def outlier_scores(graph: Graph, squares: str, rule: OutlierRule, segments: Segments) -> str:
     """Return the mass on the empty set, as a column."""
     ratios = graph.least(graph("Div", squares, rule.reaches**2))
     if len(segments.pairs):
@@ -46,7 +46,7 @@ def _scores(graph: Graph, squares: str, rule: OutlierRule, segments: Segments) -
     return graph("Div", 1.0, graph("Add", graph("Pow", ratios, -rule.steepness / 2), 1.0))
 
 
-def _with_scores(graph: Graph, masses: str, scores: str) -> str:
+def with_scores(graph: Graph, masses: str, scores: str) -> str:
     """Return masses whose empty set has the scores; all of the mass where the others are not numbers."""
     others = graph("Slice", masses, graph.whole([1]), graph.whole([np.iinfo(np.int64).max]), graph.whole([1]))
     inside = graph("Mul", others, graph("Sub", 1.0, scores))

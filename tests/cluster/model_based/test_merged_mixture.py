@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import evlearn
 from evlearn.cluster import MergedMixture
-from evlearn.cluster.model_based.merged_mixture import merge
+from evlearn.cluster.model_based.merged_mixture import left_out, merge
 from evlearn.datasets import make_bananas
 from evlearn.exceptions import CollapseWarning
 
@@ -54,9 +54,10 @@ def test_ellipsoids_are_left_as_they_are():
 def test_masses_are_sums_of_probabilities_of_components(fitted, moons):
     shares = fitted.mixture_.predict_proba(moons[0])
     for k in range(2):
-        expected = shares[:, fitted.components_ == k].sum(axis=1)
+        expected = shares[:, fitted.components_ == k].sum(axis=1) * (1 - fitted.masses_[:, 0])
         np.testing.assert_allclose(fitted.masses_[:, 1 + k], expected, atol=1e-5)
-    assert (fitted.masses_[:, [0, -1]] == 0).all()
+    assert (fitted.masses_[:, -1] == 0).all()
+    assert np.median(fitted.masses_[:, 0]) < 0.01
     np.testing.assert_allclose(fitted.masses_.sum(axis=1), 1, rtol=1e-6)
 
 
@@ -72,9 +73,12 @@ def test_the_two_that_overlap_most_are_merged_first():
 def test_new_samples_get_masses_and_those_far_away_none(fitted, moons):
     np.testing.assert_array_equal(fitted.predict(moons[0]), fitted.labels_)
     np.testing.assert_array_equal(fitted.predict_mass(moons[0]).masses, fitted.masses_)
-    far = fitted.predict_mass([[1e8, 1e8]])
-    np.testing.assert_array_equal(far.masses, [[0, 0, 0, 1]])
-    assert fitted.predict_set([[1e8, 1e8]]).all()
+    np.testing.assert_allclose(fitted.predict_mass([[1e8, 1e8]]).masses, [[1, 0, 0, 0]], atol=1e-12)
+    assert not fitted.predict_set([[1e8, 1e8]]).any()
+    without = MergedMixture(2, outlier_rate=0, random_state=0).fit(moons[0])
+    np.testing.assert_array_equal(without.predict_mass([[1e8, 1e8]]).masses, [[0, 0, 0, 1]])
+    assert without.predict_set([[1e8, 1e8]]).all()
+    assert (without.masses_[:, 0] == 0).all()
 
 
 @pytest.mark.slow
@@ -126,8 +130,31 @@ def test_outliers_do_not_capture_components(distance):
     model = MergedMixture(5, random_state=0).fit(np.vstack([X, errors]))
     assert adjusted_rand_score(y, model.labels_[:400]) > 0.99
     assert np.abs(model.mixture_.means_).max() < 60
+    assert (model.masses_[400:, 0] > 0.5).all()
+    assert (model.masses_[:400, 0] > 0.5).mean() < 0.01
     # The fit is that of the other samples alone.
     np.testing.assert_array_equal(model.mixture_.means_, MergedMixture(5, random_state=0).fit(X).mixture_.means_)
+
+
+def test_new_samples_of_components_with_few_samples_are_no_outliers():
+    # 40 samples for a covariance matrix of 15 features: others are 1.8 times as far away, squared, on average.
+    X, _ = separated(400, 15)
+    model = MergedMixture(5, component_numbers=5, random_state=0).fit(X[:200])
+    assert (model.predict_mass(X[200:]).masses[:, 0] > 0.5).mean() < 0.03
+
+
+def test_distances_to_components_without_a_sample():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    centered = X - X.mean(axis=0)
+    squares = np.einsum("ij,jk,ik->i", centered, np.linalg.inv(np.cov(X.T, bias=True)), centered)
+    result = left_out(squares[:, None], np.ones((20, 1)), np.array([20.0]))
+    for i in range(20):
+        others = np.delete(X, i, axis=0)
+        apart = X[i] - others.mean(axis=0)
+        assert result[i, 0] == pytest.approx(apart @ np.linalg.inv(np.cov(others.T, bias=True)) @ apart)
+    # A sample without which a component has no extent, one that is not a member, and a component of one sample.
+    extreme = left_out(np.array([[19.0, 5.0, 0.0]]), np.array([[1.0, 0.0, 1.0]]), np.array([20.0, 20.0, 1.0]))
+    np.testing.assert_array_equal(extreme, [[np.inf, 5, np.inf]])
 
 
 @pytest.mark.parametrize(
@@ -139,6 +166,7 @@ def test_outliers_do_not_capture_components(distance):
         ({"component_numbers": "many"}, "component_numbers must be"),
         ({"covariance_models": "VVX"}, "covariance_models must be one of"),
         ({"variance_floor": 2}, "variance_floor must be"),
+        ({"outlier_rate": 0.6}, "outlier_rate must be"),
     ],
 )
 def test_wrong_parameters_are_named(moons, options, message):

@@ -43,7 +43,7 @@ _SPLIT = 0.7
 #: The share of an average cluster below which a cluster has a width of its own, and the largest such width.
 _SMALL_CLUSTER, _WIDEST = 0.25, 30.0
 #: Rows are gross errors from this many times the bound on, which hardly any row of a heavy tail exceeds.
-_GROSS = 1.5
+_GROSS = 1.15
 #: The largest spread of a wide cluster, relative to that of all other rows.
 _WIDE = 20.0
 
@@ -116,7 +116,7 @@ def ordinary_rows(sample: FloatArray, weights: FloatArray, prototypes: FloatArra
 def rows_to_fit(data: FloatArray, n_clusters: int) -> BoolArray:
     """Return True for rows that are no gross errors, for methods that fit a distribution to their rows.
 
-    Rows beyond 1.5 times the bound of the loss are gross errors, unless they belong to a wide cluster. The result
+    Rows beyond 1.15 times the bound of the loss are gross errors, unless they belong to a wide cluster. The result
     does not depend on a random state.
     """
     everything = np.ones(len(data), dtype=bool)

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from evlearn.belief import FocalSets
 from evlearn.blocks.open import is_elsewhere
 from evlearn.cluster.centroids.robust_kmeans import rows_to_fit
+from evlearn.cluster.outlier_rule import OUTLIER_RATE, OutlierRule, Segments
 from evlearn.cluster.rowwise import RowwiseClusterer
 from evlearn.mixture import ParsimoniousGaussianMixture
 from evlearn.mixture.bootstrap import GaussianReplicates
@@ -21,11 +22,13 @@ from evlearn.utils.convergence import ignoring_collapse, warn_of_collapse, whole
 from evlearn.utils.parallel import one_blas_thread
 from evlearn.utils.progress import expect
 from evlearn.utils.typing import FloatArray, IntArray, RandomSeed
-from evlearn.utils.validation import check_integer, check_shape
+from evlearn.utils.validation import check_integer, check_real, check_shape
 
 # How many components are tried beyond the number of clusters, and how many samples each should have.
 _MORE_COMPONENTS = 8
 _OBJECTS_EACH = 10
+#: There are no outliers if more than this share of the samples is infinitely far from components without them.
+_MOST_BEYOND = 0.1
 
 
 class MergedMixture(RowwiseClusterer):
@@ -37,8 +40,8 @@ class MergedMixture(RowwiseClusterer):
     often given to the other. The masses are the probabilities of the merged clusters.
 
     A few samples very far from all clusters are treated as gross errors: the mixture is fitted without them, and
-    they are given masses as new samples are. Of samples that are a million standard deviations from all components
-    nothing is known.
+    they are given masses as new samples are. Samples far from all components, compared with the samples of each,
+    are outliers; see `outlier_rate`.
 
     Missing values (NaN) become doubt: the masses of a sample with gaps are those that it would have on average,
     and what remains open is mass on the set of all clusters.
@@ -55,6 +58,9 @@ class MergedMixture(RowwiseClusterer):
     variance_floor : float, default=0.1
         The smallest variance of a component, as a share of the variances of the features within the clusters of
         its starts. Components that are merged may be rounder than those that have to be clusters themselves.
+    outlier_rate : float, default=0.003
+        The expected share of ordinary samples that are outliers: samples beyond a Mahalanobis distance from every
+        component that so few of its own samples exceed. 0: no outliers.
     n_init : int, default=3
         How many starts each mixture has.
     tol : float, default=1e-5
@@ -72,8 +78,8 @@ class MergedMixture(RowwiseClusterer):
     Attributes
     ----------
     credal_partition_ : CredalPartition
-        The result: mass on single clusters, none on the empty set, and all on the set of all clusters for samples
-        of which nothing is known.
+        The result: mass on single clusters, and on the empty set for outliers. With ``outlier_rate=0``, samples a
+        million standard deviations from all components have all mass on the set of all clusters.
     labels_ : ndarray of int of shape (n_samples,)
         The most plausible cluster of each sample.
     masses_ : ndarray of shape (n_samples, n_clusters + 2)
@@ -126,6 +132,7 @@ class MergedMixture(RowwiseClusterer):
         component_numbers: Literal["auto"] | int | Sequence[int] = "auto",
         covariance_models: str | Sequence[str] = "VVV",
         variance_floor: float = 0.1,
+        outlier_rate: float = OUTLIER_RATE,
         n_init: int = 3,
         tol: float = 1e-5,
         max_iter: int = 500,
@@ -137,6 +144,7 @@ class MergedMixture(RowwiseClusterer):
         self.component_numbers: Any = component_numbers
         self.covariance_models = covariance_models
         self.variance_floor = variance_floor
+        self.outlier_rate = outlier_rate
         self.n_init = n_init
         self.tol = tol
         self.max_iter = max_iter
@@ -161,6 +169,7 @@ class MergedMixture(RowwiseClusterer):
             The fitted estimator.
         """
         check_integer("n_clusters", self.n_clusters, 1)
+        check_real("outlier_rate", self.outlier_rate, 0, 0.5)
         if is_elsewhere(X):
             raise ValueError(
                 f"MergedMixture needs data in memory, and X is {type(X).__name__}; give an array or a frame."
@@ -170,12 +179,15 @@ class MergedMixture(RowwiseClusterer):
         expect(1)
         ordinary = data[rows_to_fit(data, self.n_clusters)]
         self.mixture_ = self._fit_mixture(ordinary)
-        self.components_, self.overlaps_ = merge(self.mixture_.predict_proba(ordinary), self.n_clusters)
+        shares = self.mixture_.predict_proba(ordinary)
+        self.components_, self.overlaps_ = merge(shares, self.n_clusters)
         self.n_iter_, self.converged_ = self.mixture_.n_iter_, self.mixture_.converged_
         self.focal_sets_ = FocalSets.simple(self.n_clusters)
         units = Units.of(ordinary)
+        mixture = GaussianReplicates(units.mixture_to(_stacked(self.mixture_)), units)
         self._model = MergedModel(
-            mixture=GaussianReplicates(units.mixture_to(_stacked(self.mixture_)), units),
+            mixture=mixture,
+            outliers=self._outlier_rule(mixture.squared_distances(ordinary), shares),
             components=self.components_,
             focal_sets=self.focal_sets_,
         )
@@ -208,6 +220,18 @@ class MergedMixture(RowwiseClusterer):
         with ignoring_collapse("components .* have one sample at most"):  # a component is no cluster yet
             return mixture.fit(data)
 
+    def _outlier_rule(self, squares: FloatArray, shares: FloatArray) -> OutlierRule | None:
+        """Return the rule from distances of samples left out; None if components have too few samples for it."""
+        if self.outlier_rate == 0:
+            return None
+        counts = (
+            shares.sum(axis=0) if self.mixture_.model_.endswith("V") else np.full(shares.shape[1], len(shares))
+        )
+        distances = np.sqrt(left_out(squares, shares, counts))
+        if np.isinf(distances.min(axis=1)).mean() > _MOST_BEYOND:
+            return None
+        return OutlierRule.learn(distances, np.ones(len(distances)), self.outlier_rate)
+
     def _component_numbers(self, n_samples: int) -> list[int]:
         if self.n_clusters > n_samples:
             raise ValueError(f"n_clusters={self.n_clusters} is more than the {n_samples} samples; give fewer.")
@@ -239,22 +263,27 @@ class MergedModel:
         The cluster of each component.
     focal_sets : FocalSets
         The empty set, single clusters, and all of them.
+    outliers : OutlierRule or None, default=None
+        The reaches of the components, in standard deviations; None if there are no outliers.
     """
 
     mixture: GaussianReplicates
     components: IntArray
     focal_sets: FocalSets
+    outliers: OutlierRule | None = None
 
     def __post_init__(self) -> None:
         # Compiled code reads these without looking.
         check_shape("components", self.components, (self.mixture.mixtures.means.shape[1],))
+        if self.outliers is not None:
+            check_shape("reaches", self.outliers.reaches, self.components.shape)
         if len(self.mixture) != 1:
             raise ValueError(f"mixture must hold one mixture, got {len(self.mixture)}.")
         if set(self.components.tolist()) != set(range(self.focal_sets.frame_size)):
             raise ValueError("components must name each cluster of focal_sets, and no other.")
 
     def assign(self, rows: Any, weights: Any = None) -> FloatArray:
-        """The masses of rows."""
+        """Return the masses of rows."""
         n_clusters = self.focal_sets.frame_size
         shares = self.mixture.posterior(np.asarray(rows, dtype=np.float64))[:, :, 0]
         sums = shares @ np.eye(n_clusters)[self.components]
@@ -263,7 +292,10 @@ class MergedModel:
         masses = np.zeros((len(rows), len(self.focal_sets)), dtype=rows.dtype)
         masses[:, self.focal_sets.singleton_positions] = sums / np.where(nowhere, 1, totals)[:, None]
         masses[nowhere, -1] = 1
-        return masses
+        if self.outliers is None:
+            return masses
+        squares = self.mixture.squared_distances(np.asarray(rows, dtype=np.float64))
+        return self.outliers.apply(masses, squares, Segments.none())
 
 
 def merge(shares: FloatArray, n_clusters: int) -> tuple[IntArray, FloatArray]:
@@ -293,6 +325,18 @@ def merge(shares: FloatArray, n_clusters: int) -> tuple[IntArray, FloatArray]:
         clusters[clusters == second] = first
         clusters[clusters > second] -= 1
     return clusters, np.array(overlaps)
+
+
+def left_out(squares: FloatArray, shares: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return squared Mahalanobis distances to components from whose mean and covariance a sample is left out.
+
+    A covariance matrix of few samples in many dimensions fits them too closely: new samples are farther away.
+    Distances are infinite if nothing in a direction is left without the sample.
+    """
+    rest = counts - shares
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lever = 1 - shares * squares / rest
+        return np.where((lever > 0) & (rest > 0), squares * counts / rest / lever, np.inf)
 
 
 def _stacked(mixture: ParsimoniousGaussianMixture) -> Mixture:
