@@ -57,7 +57,8 @@ def test_a_rate_that_is_none_is_rejected(rate):
 
 def test_samples_halfway_between_clusters_are_torn_and_those_beside_are_outliers():
     random = np.random.default_rng(0)
-    X = np.vstack([random.normal(size=(200, 2)), random.normal(size=(200, 2)) + [12, 0]])
+    X = random.normal(size=(400, 2))
+    X[200:, 0] += 12
     model = CCM(2, random_state=0).fit(X)
     halfway, beside, beyond = model.predict_mass([[6.0, 0.0], [6.0, 8.0], [-9.0, 0.0]]).verdict().candidates
     assert halfway.sum() == 2
