@@ -104,6 +104,8 @@ def test_a_test_for_one_cloud_tells_clouds_from_clusters():
     assert sum(found) >= 4
     X, _, _ = gaussians(30, 3, 500, gap=4, seed=1)
     assert not any(is_one_cloud(X, np.ones(500), 3, np.random.RandomState(seed)) for seed in range(5))
+    with_outliers = np.vstack([X, 60 * np.random.default_rng(1).normal(size=(5, X.shape[1]))])
+    assert not any(is_one_cloud(with_outliers, np.ones(505), 3, np.random.RandomState(seed)) for seed in range(5))
     assert not is_one_cloud(stretched[:10], np.ones(10), 3, random)  # too few to say
 
 

@@ -30,6 +30,8 @@ _LARGEST_ALPHA = 30.0
 _BRIDGE = 0.8
 # A test whether there are clusters at all: against this many Gaussian clouds, of at most so many samples.
 _CLOUDS, _FEWEST_CLOUDS, _CLOUD_ROWS, _FEWEST_ROWS = 10, 3, 1000, 20
+#: Rows so many times as far from the median as 9 in 10 rows are far; a Gaussian cloud has none.
+_FAR = 3.0
 # How many standard deviations below the mean of the clouds is better than 19 in 20, and how many beyond doubt.
 _BETTER, _CLEARLY = 1.645, 10.0
 
@@ -140,14 +142,25 @@ class Scales:
 
 
 def is_one_cloud(sample: FloatArray, weights: FloatArray, n_clusters: int, random: np.random.RandomState) -> bool:
-    """Whether a Gaussian cloud with the same covariance would be split into clusters as well as the sample."""
+    """Return True if a Gaussian cloud with the same covariance would be split into clusters as well as the sample.
+
+    Rows far from the median would make the clouds so wide that clusters vanish in them; but such rows may also be
+    small clusters. So the answer must be the same with and without them.
+    """
     n_rows = min(len(sample), _CLOUD_ROWS)
     if n_clusters < 2 or n_rows < max(_FEWEST_ROWS, 4 * n_clusters):
         return False
     even = weights.min() == weights.max()
     chosen = random.choice(len(sample), n_rows, replace=not even, p=None if even else weights / weights.sum())
     some = sample[np.sort(chosen)]
-    centred = some - some.mean(axis=0)
+    central = _without_outliers(some)
+    # Also if both are the same, because one run of k-means may miss clusters that are there.
+    return all(_is_split_like_clouds(rows, n_clusters, random) for rows in (central, some))
+
+
+def _is_split_like_clouds(rows: FloatArray, n_clusters: int, random: np.random.RandomState) -> bool:
+    n_rows = len(rows)
+    centred = rows - rows.mean(axis=0)
     left = _unexplained(centred, n_clusters, random)
     # Any matrix with the same products of columns gives clouds with the covariance of the sample.
     root = np.linalg.qr(centred, mode="r") if centred.shape[1] < n_rows else centred
@@ -158,6 +171,12 @@ def is_one_cloud(sample: FloatArray, weights: FloatArray, n_clusters: int, rando
         if number >= _FEWEST_CLOUDS - 1 and _deviations(left, of_clouds) < -_CLEARLY:
             return False
     return _deviations(left, of_clouds) > -_BETTER
+
+
+def _without_outliers(rows: FloatArray) -> FloatArray:
+    """Return the rows that are not far from the median."""
+    apart = np.linalg.norm(rows - np.median(rows, axis=0), axis=1)
+    return np.asarray(rows[apart <= _FAR * np.quantile(apart, 0.9)])
 
 
 def _deviations(left: float, of_clouds: list[float]) -> float:
