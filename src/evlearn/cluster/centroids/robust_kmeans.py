@@ -19,7 +19,7 @@ import numpy as np
 from evlearn.cluster.centroids.kmeans import kmeans, kmeans_of_many, spread, squared_distances, trimmed_kmeans
 from evlearn.cluster.centroids.model import Coordinates
 from evlearn.utils.quantiles import weighted_quantile
-from evlearn.utils.typing import BoolArray, FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, FloatArray
 
 #: The number of rows for k-means, or that for each cluster if it is more.
 _ROWS, _ROWS_EACH = 5_000, 50
@@ -42,10 +42,8 @@ _COMPANY = 3
 _SPLIT = 0.7
 #: The share of an average cluster below which a cluster has a width of its own, and the largest such width.
 _SMALL_CLUSTER, _WIDEST = 0.25, 30.0
-#: Rows are gross errors from this many times the bound on, which hardly any row of a heavy tail exceeds.
+#: Rows are gross errors from this many times the bound on.
 _GROSS = 1.15
-#: The largest spread of a wide cluster, relative to that of all other rows.
-_WIDE = 20.0
 
 
 class Spread(NamedTuple):
@@ -108,31 +106,27 @@ def ordinary_rows(sample: FloatArray, weights: FloatArray, prototypes: FloatArra
     """Return True for rows that are not far from all prototypes, which decide on scales."""
     if len(sample) < _FEWEST_EACH * len(prototypes):
         return np.ones(len(sample), dtype=bool)
-    squares = _Scaled.of(sample, weights, prototypes).squares
-    bound = Spread.of(sample, _counts(weights), prototypes).bound
-    return squares <= bound if bound > 0 else np.ones(len(sample), dtype=bool)
+    return _within(sample, weights, prototypes, 1.0)
 
 
 def rows_to_fit(data: FloatArray, n_clusters: int) -> BoolArray:
     """Return True for rows that are no gross errors, for methods that fit a distribution to their rows.
 
-    Rows beyond 1.15 times the bound of the loss are gross errors, unless they belong to a wide cluster. The result
-    does not depend on a random state.
+    Rows beyond 1.15 times the bound of the loss are gross errors. The result does not depend on a random state.
     """
     everything = np.ones(len(data), dtype=bool)
     if len(data) < _FEWEST_EACH * n_clusters:
         return everything
     rows, weights = Coordinates.of(data).enter(data), np.ones(len(data))
     prototypes = kmeans_solutions(n_clusters, rows, weights, np.random.RandomState(0), n_init=_N_TRIMMED)[0]
-    squares = squared_distances(rows, prototypes)
-    nearest, least = squares.argmin(axis=1), squares.min(axis=1)
-    bound = _GROSS**2 * Spread.of(rows, weights, prototypes).bound
-    if not 0 < bound < least.max():
-        return everything
-    ordinary = np.asarray(least <= bound * _widths(nearest, least, n_clusters)[nearest])
-    if _is_wide_cluster(rows[~ordinary], rows[ordinary], prototypes):
-        return everything
-    return ordinary
+    return _within(rows, weights, prototypes, _GROSS)
+
+
+def _within(rows: FloatArray, weights: FloatArray, prototypes: FloatArray, factor: float) -> BoolArray:
+    """Return True for rows that are not farther from all prototypes than a multiple of the bound."""
+    squares = _Scaled.of(rows, weights, prototypes).squares
+    bound = factor**2 * Spread.of(rows, _counts(weights), prototypes).bound
+    return np.asarray(squares <= bound) if bound > 0 else np.ones(len(rows), dtype=bool)
 
 
 def _solutions(
@@ -215,32 +209,6 @@ def _isolated(rows: FloatArray, prototypes: FloatArray, narrow: Spread) -> BoolA
     company = (squared_distances(rows[far], rows) <= narrow.company).sum(axis=1) - 1
     isolated[far[company < _COMPANY]] = True
     return isolated
-
-
-def _widths(nearest: IntArray, least: FloatArray, n_clusters: int) -> FloatArray:
-    """Return the median squared distance in each cluster relative to that of all rows, and at least 1."""
-    widths, common = np.ones(n_clusters), np.median(least)
-    for k in range(n_clusters):
-        members = least[nearest == k]
-        if len(members) >= _FEWEST_EACH and common > 0:
-            widths[k] = max(1.0, np.median(members) / common)
-    return widths
-
-
-def _is_wide_cluster(far: FloatArray, others: FloatArray, prototypes: FloatArray) -> bool:
-    """Return True if rows far from all prototypes are a cluster that is wider than the others.
-
-    Such rows have a center of their own: they are nearer to it than it is to the prototypes, and vary in all
-    features. Errors are spread out around the data, or have a few values in common.
-    """
-    if len(far) < _FEWEST_EACH or len(np.unique(far, axis=0)) <= len(far) // 2:
-        return False
-    center = np.median(far, axis=0)
-    size = float(np.median(((far - center) ** 2).sum(axis=1)))
-    gap = float(squared_distances(center[None], prototypes).min())
-    residuals = others - prototypes[squared_distances(others, prototypes).argmin(axis=1)]
-    varies = np.median(np.abs(far - center), axis=0) >= np.median(np.abs(residuals), axis=0)
-    return bool(4 * size < gap and varies.all() and size < _WIDE**2 * others.var(axis=0).sum())
 
 
 def _loss(rows: FloatArray, weights: FloatArray, prototypes: FloatArray, narrow: Spread) -> float:
