@@ -12,7 +12,8 @@ rule: the nonempty sets keep their proportions and are multiplied by :math:`1-o`
 clusters is torn and not an outlier: where they form a focal set, the distance to the segment between their
 prototypes counts like that to a cluster.
 
-Reaches are learned from distances to the nearest cluster, in units of the median of each cluster. Their tail is
+Reaches are learned from distances to the nearest cluster or segment. Their unit is the median distance of all
+samples if one unit describes all clusters, and that of each cluster otherwise. The tail of the distances is
 extrapolated from quantiles that a few outliers do not move, in two steps: a logarithmic normal tail finds obvious
 outliers, and the others show how heavy the tail is (the exponent for which three quantiles are those of a normal
 distribution).
@@ -38,6 +39,12 @@ _FIRST, _FIRST_RATE, _SECOND = (0.5, 0.8), 0.005, (0.5, 0.8, 0.95)
 _EXPONENTS = (-0.25, 2.0)
 #: A cluster with fewer samples has the median distance of all samples.
 _FEWEST = 5
+#: The conditions for one common unit: log(reach / median) is at most this factor larger than with a unit for each
+#: cluster, and at most this share of a cluster is beyond its reach.
+_LONGER, _LOST = 1.15, 0.1
+#: A sample is on a segment if its distance in units is not larger. Segments count in the tail if this share of the
+#: samples is not on one.
+_ON_SEGMENT, _OUTSIDE = 1e-3, 0.1
 #: The smallest ratio of reach and median distance, for clusters whose samples are all at the same distance.
 _NEAREST = 1.05
 
@@ -58,7 +65,9 @@ class OutlierRule:
     steepness: float
 
     @classmethod
-    def learn(cls, distances: FloatArray, weights: FloatArray, rate: float) -> "OutlierRule | None":
+    def learn(
+        cls, distances: FloatArray, weights: FloatArray, rate: float, between: "Segments"
+    ) -> "OutlierRule | None":
         """Learn the rule from samples of a fit.
 
         Parameters
@@ -69,6 +78,8 @@ class OutlierRule:
             The weights of the samples.
         rate : float
             The expected share of ordinary samples that are outliers.
+        between : Segments
+            The segments between clusters.
 
         Returns
         -------
@@ -81,14 +92,37 @@ class OutlierRule:
         units = _units(distances, weights)
         if units is None:
             return None
+        common, own = (cls._in_units(distances, weights, rate, between, unit) for unit in units)
+        return common if common._is_sharp(own) and common._covers(distances, weights) else own
+
+    @classmethod
+    def _in_units(
+        cls, distances: FloatArray, weights: FloatArray, rate: float, between: "Segments", units: FloatArray
+    ) -> "OutlierRule":
+        """Return the rule whose reaches are multiples of given units, one for each cluster."""
         ratios = (distances / units).min(axis=1)
         positive = (ratios > 0) & np.isfinite(ratios)
+        apart = np.sqrt(between.ratios(distances**2, units))
+        outside = positive & (apart > _ON_SEGMENT)  # with 1 feature, many samples are on a segment
+        if outside.sum() >= _OUTSIDE * positive.sum():
+            ratios, positive = np.fmin(ratios, apart), outside
         ratios, weights = ratios[positive], weights[positive]
-        factor = _tail(ratios, weights, rate)
         middle = weighted_quantile(ratios, weights, 0.5)
-        factor = max(factor, _NEAREST * middle)
+        factor = max(_tail(ratios, weights, rate), _NEAREST * middle)
         steepness = float(np.log(1 / _TYPICAL_SCORE - 1) / np.log(factor / middle))
         return cls(units * factor, steepness)
+
+    def _is_sharp(self, other: "OutlierRule") -> bool:
+        """Whether the reaches are hardly longer, in units of the median distance, than those of another rule."""
+        return self.steepness * _LONGER >= other.steepness
+
+    def _covers(self, distances: FloatArray, weights: FloatArray) -> bool:
+        """Whether each cluster has few samples beyond its reach."""
+        nearest = (distances / self.reaches).argmin(axis=1)
+        beyond = distances[np.arange(len(distances)), nearest] > self.reaches[nearest]
+        n_clusters = distances.shape[1]
+        lost = np.bincount(nearest, weights * beyond, n_clusters)
+        return bool((lost <= np.maximum(_LOST * np.bincount(nearest, weights, n_clusters), 1)).all())
 
     def scores(self, squares: FloatArray, between: "Segments") -> FloatArray:
         """Return the mass of each sample on the empty set, from its squared distances to the clusters."""
@@ -149,20 +183,20 @@ class Segments(NamedTuple):
         return least
 
 
-def _units(distances: FloatArray, weights: FloatArray) -> FloatArray | None:
-    """Return the median distance of the samples of each cluster; None if all distances are 0."""
+def _units(distances: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return the median distance of all samples and that of each cluster; None if all distances are 0."""
     nearest = distances.argmin(axis=1)
     least = distances[np.arange(len(distances)), nearest]
     positive = least > 0
     if not positive.any():
         return None
-    common = weighted_quantile(least[positive], weights[positive], 0.5)
-    units = np.full(distances.shape[1], common)
-    for k in range(len(units)):
+    common = np.full(distances.shape[1], weighted_quantile(least[positive], weights[positive], 0.5))
+    own = common.copy()
+    for k in range(len(own)):
         members = positive & (nearest == k)
         if weights[members].sum() >= _FEWEST:
-            units[k] = weighted_quantile(least[members], weights[members], 0.5)
-    return units
+            own[k] = weighted_quantile(least[members], weights[members], 0.5)
+    return common, own
 
 
 def _tail(ratios: FloatArray, weights: FloatArray, rate: float) -> float:

@@ -184,7 +184,7 @@ class PrototypeModel:
     def learn_outliers(self, sample: Features, weights: FloatArray, rate: float) -> Self:
         """Return the model with a rule for outliers that is learned from a sample of the rows."""
         squares = np.vstack([self._squares(sample[block]) for block in self._distance_blocks(len(sample))])
-        return replace(self, outliers=OutlierRule.learn(np.sqrt(squares), weights, rate))
+        return replace(self, outliers=OutlierRule.learn(np.sqrt(squares), weights, rate, self.segments))
 
     def assign(self, rows: Features, weights: Any = None) -> FloatArray:
         """Return the masses of rows."""

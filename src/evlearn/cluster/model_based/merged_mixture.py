@@ -230,7 +230,7 @@ class MergedMixture(RowwiseClusterer):
         distances = np.sqrt(left_out(squares, shares, counts))
         if np.isinf(distances.min(axis=1)).mean() > _MOST_BEYOND:
             return None
-        return OutlierRule.learn(distances, np.ones(len(distances)), self.outlier_rate)
+        return OutlierRule.learn(distances, np.ones(len(distances)), self.outlier_rate, Segments.none())
 
     def _component_numbers(self, n_samples: int) -> list[int]:
         if self.n_clusters > n_samples:
