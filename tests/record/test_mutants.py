@@ -9,6 +9,7 @@ from benchmarks.studies.robustness.mutant_list import (
     FROM_THE_REVIEW,
     FROM_THE_THIRD_REVIEW,
     MUTANTS,
+    OF_ROBUST_DEFAULTS,
     TESTS,
     Mutant,
 )
@@ -51,8 +52,13 @@ def test_at_least_90_percent_of_all_mutants_are_killed(committed):
 
 @pytest.mark.parametrize(
     ("listed", "number", "least"),
-    [(FROM_THE_REVIEW, 15, 1.0), (FROM_THE_THIRD_REVIEW, 14, 1.0), (CHOSEN_LATER, 40, 0.9)],
-    ids=["first review", "third review", "chosen later"],
+    [
+        (FROM_THE_REVIEW, 15, 1.0),
+        (FROM_THE_THIRD_REVIEW, 14, 1.0),
+        (CHOSEN_LATER, 40, 0.9),
+        (OF_ROBUST_DEFAULTS, 12, 0.9),
+    ],
+    ids=["first review", "third review", "chosen later", "robust defaults"],
 )
 def test_mutants_of_reviews_are_killed_and_at_least_90_percent_of_those_chosen_later(
     committed, listed, number, least
@@ -62,4 +68,6 @@ def test_mutants_of_reviews_are_killed_and_at_least_90_percent_of_those_chosen_l
     outcomes = [outcome for outcome in committed["outcomes"] if mutants.key(outcome) in keys]
     assert len(outcomes) == len(keys)
     assert sum(outcome["killed"] for outcome in outcomes) >= least * len(outcomes)
-    assert all(outcome["from_the_review"] == (listed is not CHOSEN_LATER) for outcome in outcomes)
+    assert all(
+        outcome["from_the_review"] == (listed not in (CHOSEN_LATER, OF_ROBUST_DEFAULTS)) for outcome in outcomes
+    )

@@ -105,7 +105,9 @@ def test_torn_customers_and_odd_ones_are_told_with_the_reasons(reader, model):
     reasons = [text for text in reader.main if text.startswith("For ")]
     assert len(reasons) == min(20, verdict.torn.sum())
     unusual = [text for text in reader.main if text.startswith("Unusual: ")]
-    assert len(unusual) == verdict.outlier.sum() > 5
+    together = reader.main.count("No single value is unusual, but they rarely go together.")
+    assert len(unusual) + together == verdict.outlier.sum() > 5
+    assert together <= 2
 
 
 def test_the_table_of_who_to_look_at_is_in_the_page_and_beside_it(files, reader):
@@ -288,7 +290,7 @@ def test_five_thousand_customers_from_a_raw_table_to_a_report(tmp_path):
     clear, verdict = ~np.isin(kinds, ["between", "odd"]), partition.verdict()
     assert adjusted_rand_score(kinds[clear], partition.to_hard()[clear]) > 0.9
     assert verdict.outlier[kinds == "odd"].mean() > 0.8
-    assert verdict.outlier[clear].mean() < 0.01
+    assert verdict.outlier[clear].mean() < 0.02
     assert verdict.torn[kinds == "between"].mean() > 5 * verdict.torn[clear].mean()
     names = named(model, frame, kinds)
     assert sorted(names) == sorted(NAMES)

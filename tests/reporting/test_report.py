@@ -124,7 +124,7 @@ def test_the_torn_objects_in_the_greatest_doubt_are_listed_with_their_own_names(
     assert listed == 2 * [f"flower <{number}> & co" for number in doubtful[:20]]
     assert "doubt" in reader.cells
     reasons = [cell for cell in reader.cells if cell.startswith("For cluster")]
-    assert len(reasons) == 20
+    assert len(reasons) == len(doubtful[:20]) > 10
     assert all("petal" in reason or "sepal" in reason for reason in reasons)
 
 

@@ -75,6 +75,9 @@ TESTS = {
     "blocks/targets.py": ("tests/blocks/test_targets.py", "tests/blocks/test_columns.py"),
     "cluster/base.py": ("tests/blocks/test_targets.py", "tests/model_selection/test_select.py"),
     "cluster/rowwise.py": ("tests/blocks/test_targets.py", "tests/cluster/centroids/test_checkpoints.py"),
+    "cluster/outlier_rule.py": ("tests/cluster/test_outlier_rule.py",),
+    "cluster/centroids/robust_kmeans.py": ("tests/cluster/centroids/test_robust_kmeans.py",),
+    "cluster/isolation.py": ("tests/cluster/test_isolation.py",),
     "cluster/centroids/secm.py": ("tests/cluster/centroids/test_secm.py",),
     "cluster/centroids/neighborhoods.py": ("tests/cluster/centroids/test_secm.py",),
     "cluster/centroids/online.py": ("tests/cluster/centroids/test_streams.py",),
@@ -1167,7 +1170,82 @@ CHOSEN_LATER = [
     ),
 ]
 
-MUTANTS = FROM_THE_REVIEW + CHOSEN + FROM_THE_THIRD_REVIEW + CHOSEN_LATER
+OF_ROBUST_DEFAULTS = [
+    Mutant(
+        "cluster/outlier_rule.py",
+        "result[lost, 0] = 1",
+        "result[lost, 1] = 1",
+        "samples at an infinite distance belong to a cluster",
+    ),
+    Mutant(
+        "cluster/outlier_rule.py",
+        "common._is_sharp(own) and common._covers(distances, weights)",
+        "common._is_sharp(own)",
+        "small wide clusters are outliers",
+    ),
+    Mutant(
+        "cluster/outlier_rule.py",
+        "common._is_sharp(own) and common._covers(distances, weights)",
+        "False",
+        "clusters that cover 2 topics have a long reach",
+    ),
+    Mutant(
+        "cluster/outlier_rule.py",
+        "ratios, positive = np.fmin(ratios, apart), outside",
+        "pass",
+        "fewer outliers than the rate where many samples are near to segments",
+    ),
+    Mutant(
+        "cluster/outlier_rule.py",
+        "ordinary = ratios <= first",
+        "ordinary = ratios > 0",
+        "outliers make the reach longer",
+    ),
+    Mutant(
+        "cluster/outlier_rule.py",
+        "np.where(np.abs(step) < length,",
+        "np.where(step < length,",
+        "samples beyond the end of a segment are near to it",
+    ),
+    Mutant(
+        "cluster/centroids/robust_kmeans.py",
+        "return float(weights @ np.minimum(costs, narrow.bound))",
+        "return float(weights @ costs)",
+        "gross errors outweigh all other rows",
+    ),
+    Mutant(
+        "cluster/centroids/robust_kmeans.py",
+        "isolated[far[company < _COMPANY]] = True",
+        "isolated[far] = True",
+        "small remote clusters are left out",
+    ),
+    Mutant(
+        "cluster/centroids/robust_kmeans.py",
+        "candidates = [solutions, [trimmed]]",
+        "candidates = [solutions]",
+        "errors at a few points capture prototypes",
+    ),
+    Mutant(
+        "cluster/centroids/robust_kmeans.py",
+        "len(weights) / weights.sum()))",
+        "0.0))",
+        "weights that sum to 1 have other starts",
+    ),
+    Mutant(
+        "cluster/isolation.py",
+        "return labels, scaled[np.arange(len(labels)), labels] > bound",
+        "return labels, np.zeros(len(labels), dtype=bool)",
+        "no row is isolated",
+    ),
+    Mutant(
+        "cluster/isolation.py",
+        "other = _with_far_group(squares, means, bound)",
+        "other = None",
+        "the rows of a small remote cluster are isolated",
+    ),
+]
+
+MUTANTS = FROM_THE_REVIEW + CHOSEN + FROM_THE_THIRD_REVIEW + CHOSEN_LATER + OF_ROBUST_DEFAULTS
 
 
 def tests_of(file):

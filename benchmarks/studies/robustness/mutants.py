@@ -4,7 +4,7 @@ Each mutant of `mutant_list` is put into a copy of the tree that has no folder o
 touched is compiled anew. Then the tests that belong to the file are run. A mutant is killed if one of them fails,
 or if they take much longer than they should. Needs the virtual environment of an editable install to be active,
 for meson and ninja. With names of files as arguments, such as ``mixture/em.py``, only their mutants are tried
-again.
+again, and the result names the earlier commands as well.
 """
 
 import contextlib
@@ -210,7 +210,8 @@ def main():
     chosen = [one for one in MUTANTS if not files or one.file in files]
     for mutant in chosen:
         with_error(mutant)
-    found = {key(one): one for one in record.read("mutants")["outcomes"]} if files else {}
+    before = record.read("mutants") if files else {"outcomes": []}
+    found = {key(one): one for one in before["outcomes"]}
     os.environ["OMP_NUM_THREADS"] = "1"  # before NumPy is there: a process with threads cannot be forked
     for name in LOADED_ONCE:
         if importlib.util.find_spec(name.split(".")[0]):
@@ -226,7 +227,8 @@ def main():
             print(f"{one['seconds']:>7} s   {mutant.file}   {mutant.new!r}   {told}", flush=True)
     outcomes = [found[key(one)] for one in MUTANTS if key(one) in found]
     told = summary(outcomes)
-    record.write("mutants", told | {"outcomes": outcomes})
+    others = {"other_files": before.get("other_files", []) + [before["command"]]} if files else {}
+    record.write("mutants", told | others | {"outcomes": outcomes})
     print(f"{told['killed']} of {told['mutants']} killed; {told['equivalent']} more cannot be noticed")
 
 
