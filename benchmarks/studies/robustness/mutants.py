@@ -227,7 +227,7 @@ def main():
             print(f"{one['seconds']:>7} s   {mutant.file}   {mutant.new!r}   {told}", flush=True)
     outcomes = [found[key(one)] for one in MUTANTS if key(one) in found]
     told = summary(outcomes)
-    others = {"other_files": before.get("other_files", []) + [before["command"]]} if files else {}
+    others = {"other_files": [*before.get("other_files", []), before["command"]]} if files else {}
     record.write("mutants", told | others | {"outcomes": outcomes})
     print(f"{told['killed']} of {told['mutants']} killed; {told['equivalent']} more cannot be noticed")
 

@@ -55,8 +55,8 @@ class CCM(OnlineClusterer):
         the papers. With "auto", `outlier_rate` decides which samples are outliers, and samples that are farther
         away than 95 % of the pairs of samples are from each other do not move prototypes.
     outlier_rate : float, default=0.003
-        The expected share of ordinary samples that are outliers, at most 0.5. Outliers are samples beyond a distance
-        from every cluster that so few of its own samples exceed.
+        The expected share of ordinary samples that are outliers, at most 0.5. Outliers are samples beyond a
+        distance from every cluster that so few of its own samples exceed.
     init : str or array-like of shape (n_clusters, n_features), default="kmeans"
         Where prototypes start: "kmeans", at the solution of k-means; "k-means++", at samples spread by k-means++;
         "random", at random samples; "peaks", at peaks of belief; or at given points.

@@ -64,8 +64,8 @@ class ECM(OnlineClusterer):
         the papers. With "auto", `outlier_rate` decides which samples are outliers, and samples that are farther
         away than 95 % of the pairs of samples are from each other do not move prototypes.
     outlier_rate : float, default=0.003
-        The expected share of ordinary samples that are outliers, at most 0.5. Outliers are samples beyond a distance
-        from every cluster that so few of its own samples exceed.
+        The expected share of ordinary samples that are outliers, at most 0.5. Outliers are samples beyond a
+        distance from every cluster that so few of its own samples exceed.
     metric : {"euclidean", "adaptive"}, default="euclidean"
         "adaptive": every cluster has its own metric, of determinant one, for clusters of different shapes.
     reg_covar : float, default=1e-6

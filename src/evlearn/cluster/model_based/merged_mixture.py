@@ -59,8 +59,8 @@ class MergedMixture(RowwiseClusterer):
         The smallest variance of a component, as a share of the variances of the features within the clusters of
         its starts. Components that are merged may be rounder than those that have to be clusters themselves.
     outlier_rate : float, default=0.003
-        The expected share of ordinary samples that are outliers, at most 0.5. Outliers are samples beyond a distance
-        from every cluster that so few of its own samples exceed.
+        The expected share of ordinary samples that are outliers, at most 0.5. Outliers are samples beyond a
+        distance from every cluster that so few of its own samples exceed.
     n_init : int, default=3
         How many starts each mixture has.
     tol : float, default=1e-5
