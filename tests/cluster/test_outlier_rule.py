@@ -176,3 +176,11 @@ def test_the_ends_of_1_feature_are_outliers_and_its_middle_is_not(method):
     verdict = method(2, random_state=0).fit(X).credal_partition_.verdict()
     assert verdict.outlier[-3:].tolist() == [False, True, True]
     assert verdict.outlier[:-3].mean() <= 0.01
+
+
+def test_samples_too_far_for_the_masses_of_clusters_are_outliers():
+    rule = OutlierRule(np.array([1.0, 1.0]), 8.0)
+    masses = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    result = rule.apply(masses, np.array([[np.inf, np.inf], [0.01, 9.0]]), Segments.none())
+    assert result[0].tolist() == [1, 0, 0]
+    assert result[1, 1] > 0.99

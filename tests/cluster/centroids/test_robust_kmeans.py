@@ -9,8 +9,9 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
 from evlearn.cluster import CCM, ECM
+from evlearn.cluster.centroids import robust_kmeans
 from evlearn.cluster.centroids.kmeans import squared_distances, trimmed_kmeans
-from evlearn.cluster.centroids.robust_kmeans import kmeans_solutions, ordinary_rows
+from evlearn.cluster.centroids.robust_kmeans import Spread, kmeans_solutions, ordinary_rows
 from evlearn.datasets import load_butterfly
 
 
@@ -114,3 +115,20 @@ def test_trimmed_kmeans_leaves_out_the_farthest_rows():
     found = trimmed_kmeans(X, np.ones(200), np.ones(200, dtype=bool), start, 0.1)
     means = np.array([X[:90].mean(axis=0), X[90:180].mean(axis=0)])
     assert squared_distances(found, means).min(axis=1).max() < 0.2
+
+
+def test_distant_rows_with_company_are_not_isolated():
+    random = np.random.default_rng(0)
+    rows = np.vstack([random.normal(size=(300, 3)), [30, 0, 0] + random.normal(size=(10, 3)), [[0, 90, 0]]])
+    prototypes = np.zeros((1, 3))
+    isolated = robust_kmeans._isolated(rows, prototypes, Spread.of(rows, np.ones(len(rows)), prototypes))
+    assert np.flatnonzero(isolated).tolist() == [310]
+
+
+def test_only_the_proportions_of_small_weights_matter():
+    random = np.random.default_rng(0)
+    rows = np.vstack([random.normal(size=(200, 3)), [[60, 0, 0]]])
+    prototypes, weights = np.zeros((1, 3)), np.ones(201)
+    expected = ordinary_rows(rows, weights, prototypes)
+    assert np.flatnonzero(~expected).tolist() == [200]
+    np.testing.assert_array_equal(ordinary_rows(rows, weights / 201, prototypes), expected)
