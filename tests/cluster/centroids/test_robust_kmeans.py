@@ -119,7 +119,7 @@ def test_trimmed_kmeans_leaves_out_the_farthest_rows():
 
 def test_distant_rows_with_company_are_not_isolated():
     random = np.random.default_rng(0)
-    rows = np.vstack([random.normal(size=(300, 3)), [30, 0, 0] + random.normal(size=(10, 3)), [[0, 90, 0]]])
+    rows = np.vstack([random.normal(size=(300, 3)), random.normal((30, 0, 0), size=(10, 3)), [[0, 90, 0]]])
     prototypes = np.zeros((1, 3))
     isolated = robust_kmeans._isolated(rows, prototypes, Spread.of(rows, np.ones(len(rows)), prototypes))
     assert np.flatnonzero(isolated).tolist() == [310]
