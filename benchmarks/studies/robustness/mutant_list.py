@@ -1179,14 +1179,14 @@ OF_ROBUST_DEFAULTS = [
     ),
     Mutant(
         "cluster/outlier_rule.py",
-        "common._is_sharp(own) and common._covers(distances, weights)",
-        "common._is_sharp(own)",
+        "common = np.where(lost, own, common)",
+        "break",
         "small wide clusters are outliers",
     ),
     Mutant(
         "cluster/outlier_rule.py",
-        "common._is_sharp(own) and common._covers(distances, weights)",
-        "False",
+        "return rule if rule._is_sharp(separate) else separate",
+        "return separate",
         "clusters that cover 2 topics have a long reach",
     ),
     Mutant(

@@ -13,7 +13,7 @@ clusters is torn and not an outlier: where they form a focal set, the distance t
 prototypes counts like that to a cluster.
 
 Reaches are learned from distances to the nearest cluster or segment. Their unit is the median distance of all
-samples if one unit describes all clusters, and that of each cluster otherwise. The tail of the distances is
+samples, if one unit describes most clusters, and that of each cluster otherwise. The tail of the distances is
 extrapolated from quantiles that a few outliers do not move, in two steps: a logarithmic normal tail finds obvious
 outliers, and the others show how heavy the tail is (the exponent for which three quantiles are those of a normal
 distribution).
@@ -28,7 +28,7 @@ from scipy.special import ndtri
 
 from evlearn.belief import FocalSets
 from evlearn.utils.quantiles import weighted_quantile
-from evlearn.utils.typing import FloatArray, IntArray
+from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: The expected share of ordinary samples that are called outliers.
 OUTLIER_RATE = 0.003
@@ -39,8 +39,8 @@ _FIRST, _FIRST_RATE, _SECOND = (0.5, 0.8), 0.005, (0.5, 0.8, 0.95)
 _EXPONENTS = (-0.25, 2.0)
 #: A cluster with fewer samples has the median distance of all samples.
 _FEWEST = 5
-#: The conditions for one common unit: log(reach / median) is at most this factor larger than with a unit for each
-#: cluster, and at most this share of a cluster is beyond its reach.
+#: The conditions for a common unit: log(reach / median) is at most this factor larger than with a unit for each
+#: cluster. A cluster with more than this share of its samples beyond the reach has its own unit.
 _LONGER, _LOST = 1.15, 0.1
 #: A sample is on a segment if its distance in units is not larger. Segments count in the tail if this share of the
 #: samples is not on one.
@@ -92,8 +92,15 @@ class OutlierRule:
         units = _units(distances, weights)
         if units is None:
             return None
-        common, own = (cls._in_units(distances, weights, rate, between, unit) for unit in units)
-        return common if common._is_sharp(own) and common._covers(distances, weights) else own
+        common, own = units
+        separate = cls._in_units(distances, weights, rate, between, own)
+        while True:
+            rule = cls._in_units(distances, weights, rate, between, common)
+            lost = rule._loses(distances, weights) & (common != own)
+            if not lost.any():
+                break
+            common = np.where(lost, own, common)
+        return rule if rule._is_sharp(separate) else separate
 
     @classmethod
     def _in_units(
@@ -116,13 +123,12 @@ class OutlierRule:
         """Whether the reaches are hardly longer, in units of the median distance, than those of another rule."""
         return self.steepness * _LONGER >= other.steepness
 
-    def _covers(self, distances: FloatArray, weights: FloatArray) -> bool:
-        """Whether each cluster has few samples beyond its reach."""
+    def _loses(self, distances: FloatArray, weights: FloatArray) -> BoolArray:
+        """Return True for clusters of which many samples are beyond the reach."""
         nearest = (distances / self.reaches).argmin(axis=1)
         beyond = distances[np.arange(len(distances)), nearest] > self.reaches[nearest]
-        n_clusters = distances.shape[1]
-        lost = np.bincount(nearest, weights * beyond, n_clusters)
-        return bool((lost <= np.maximum(_LOST * np.bincount(nearest, weights, n_clusters), 1)).all())
+        sizes, lost = (np.bincount(nearest, values, distances.shape[1]) for values in (weights, weights * beyond))
+        return np.asarray(lost > np.maximum(_LOST * sizes, 1))
 
     def scores(self, squares: FloatArray, between: "Segments") -> FloatArray:
         """Return the mass of each sample on the empty set, from its squared distances to the clusters."""
