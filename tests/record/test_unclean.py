@@ -217,3 +217,36 @@ def test_the_page_includes_what_is_made_of_the_results(monkeypatch):
     made = importlib.import_module("record_pages.unclean").parts(pages.read)
     page = (docs / "record" / "unclean.rst").read_text()
     assert set(re.findall(r"generated/unclean_(\w+)\.", page)) == set(made)
+
+
+@pytest.mark.parametrize("method", ["CCM", "ECM"])
+@pytest.mark.parametrize("data", ["design", "validation"])
+def test_clean_data_lose_nothing(data, method):
+    # The study of answers before and after the defaults became robust.
+    before, after = (
+        {
+            entry["data"]: entry
+            for entry in record.read(name)["lists"][data]["entries"]
+            if entry["method"] == method and "ari" in entry
+        }
+        for name in ("answers", "answers_robust")
+    )
+    assert len(after) >= 33
+    for measure in ("ari", "aurc"):
+        change = np.mean([after[name][measure] - before[name][measure] for name in after])
+        assert abs(change) < 0.005
+    wrong = [
+        set(record.read(name)["lists"][data]["summary"]["all"][method]["falsely_sure"])
+        for name in ("answers", "answers_robust")
+    ]
+    assert wrong[1] <= wrong[0]
+
+
+def test_samples_halfway_between_clusters_stay_torn():
+    before, after = (
+        {(entry["data"], entry["method"]): entry.get("between_torn") for entry in record.read(name)["special"]}
+        for name in ("answers", "answers_robust")
+    )
+    halfway = [key for key in after if key[0].startswith("half way")]
+    assert len(halfway) == 12
+    assert all(after[key] >= before[key] - 0.021 for key in halfway)  # 1 of 50 samples
