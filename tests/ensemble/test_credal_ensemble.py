@@ -1,5 +1,7 @@
 """CredalEnsemble: any clusterers together, one clusterer many times, and new samples."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -155,7 +157,7 @@ def test_frames_and_pipelines_work(blobs):
 
 def test_progress_is_printed(blobs, capsys):
     CredalEnsemble([KMeans(3), ECM(3)], random_state=0, verbose=1, tol=1e-9).fit(blobs[0])
-    assert "CredalEnsemble sweep    1   objective 9." in capsys.readouterr().out
+    assert re.search(r"CredalEnsemble sweep    1   objective \d", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
