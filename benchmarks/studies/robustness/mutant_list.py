@@ -506,8 +506,8 @@ CHOSEN = [
     ),
     Mutant(
         "utils/quantiles.py",
-        "place = q * (ends[-1] - 1)",
-        "place = q * ends[-1]",
+        "share * (ends[-1] - 1)",
+        "share * ends[-1]",
         "the quantile behind delta='auto' is not the usual one",
     ),
     Mutant(

@@ -27,7 +27,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from evlearn.belief import FocalSets
-from evlearn.utils.quantiles import weighted_quantile
+from evlearn.utils.quantiles import weighted_quantile, weighted_quantiles
 from evlearn.utils.typing import BoolArray, FloatArray, IntArray
 
 #: The expected share of ordinary samples that are called outliers.
@@ -113,7 +113,8 @@ class OutlierRule:
         outside = positive & (apart > _ON_SEGMENT)  # with 1 feature, many samples are on a segment
         if outside.sum() >= _OUTSIDE * positive.sum():
             ratios, positive = np.fmin(ratios, apart), outside
-        ratios, weights = ratios[positive], weights[positive]
+        order = np.argsort(ratios[positive], kind="stable")  # sorted only once
+        ratios, weights = ratios[positive][order], weights[positive][order]
         middle = weighted_quantile(ratios, weights, 0.5)
         factor = max(_tail(ratios, weights, rate), _NEAREST * middle)
         steepness = float(np.log(1 / _TYPICAL_SCORE - 1) / np.log(factor / middle))
@@ -207,10 +208,10 @@ def _units(distances: FloatArray, weights: FloatArray) -> tuple[FloatArray, Floa
 
 def _tail(ratios: FloatArray, weights: FloatArray, rate: float) -> float:
     """Return the ratio that a share `rate` of the ordinary samples exceeds."""
-    middle, high = (weighted_quantile(ratios, weights, q) for q in _FIRST)
+    middle, high = weighted_quantiles(ratios, weights, _FIRST)
     first = middle * (high / middle) ** (ndtri(1 - _FIRST_RATE) / ndtri(_FIRST[1]))
     ordinary = ratios <= first
-    quantiles = [weighted_quantile(ratios[ordinary], weights[ordinary], q) for q in _SECOND]
+    quantiles = weighted_quantiles(ratios[ordinary], weights[ordinary], _SECOND)
     scores = [float(ndtri(q)) for q in _SECOND]
     return _extrapolate(quantiles, scores, float(-ndtri(rate)))
 
