@@ -109,7 +109,7 @@ def test_an_attribute_that_no_base_declares_is_an_error(tmp_path):
     assert len(found) == 3
 
 
-#: Tests of the wheel run in one process: two builds in one folder at a time disturb each other.
+#: Tests of the wheel run in one process, so that it is built once.
 one_process = pytest.mark.xdist_group("wheel")
 
 
@@ -118,10 +118,9 @@ def wheel(tmp_path_factory):
     """The wheel that users install."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    compiled = ROOT / "build" / f"cp{sys.version_info.major}{sys.version_info.minor}"
-    if compiled.is_dir():  # of an editable install: seconds in place of minutes
-        command.append(f"-Cbuild-dir={compiled}")
-    build = subprocess.run([*command, "--wheel-dir", str(folder), str(ROOT)], capture_output=True, text=True)
+    # An editable install locks its build directory while another test imports from it, so the wheel needs its own.
+    command += [f"-Cbuild-dir={tmp_path_factory.mktemp('build')}", "--wheel-dir", str(folder), str(ROOT)]
+    build = subprocess.run(command, capture_output=True, text=True)
     assert build.returncode == 0, build.stdout + build.stderr
     (path,) = folder.glob("*.whl")
     return path

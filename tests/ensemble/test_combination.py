@@ -319,7 +319,8 @@ def test_the_order_of_samples_does_not_matter(rule, seed):
     order = np.random.default_rng(seed).permutation(members[0].n_samples)
     found = combine_partitions(members, **options)
     shuffled = combine_partitions([one[order] for one in members], **options)
-    np.testing.assert_allclose(shuffled.masses, found.masses[order], atol=5e-3)
+    # Different masses of a sample may fit the masses on pairs, which are what is combined, equally well.
+    assert credal_rand_index(shuffled, found[order]) > 0.999
 
 
 @settings(max_examples=10, deadline=None)
